@@ -209,19 +209,16 @@ static void run(struct kind *kind, struct job *job)
 {
 	struct exec *exec = (struct exec *)kind;
 	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct strbuf out, words;
 	struct verdict verdict;
 
-	strbuf_init(&out, VERDICT_OUTPUT_BYTES_MAX);
-	strbuf_init(&words, VERDICT_WORDS_MAX);
+	LOCAL_STRBUF(out, VERDICT_OUTPUT_BYTES_MAX);
+	LOCAL_STRBUF(words, VERDICT_WORDS_MAX);
 	set_wake_fd(exec, job, wake_fd);
 	verdict = call(job, wake_fd, &out, &words);
 	set_wake_fd(exec, job, -1);
 	if (wake_fd >= 0)
 		(void)close(wake_fd); /* an eventfd has nothing to lose */
 	port_job_done(job, verdict);
-	strbuf_release(&words);
-	strbuf_release(&out);
 }
 
 /* ---- from the port ---- */

@@ -84,13 +84,10 @@ static struct verdict call(const struct native *native, struct job *job, struct 
 static void run(struct kind *kind, struct job *job)
 {
 	struct native_kind *self = (struct native_kind *)kind;
-	struct strbuf output, words;
 
-	strbuf_init(&output, VERDICT_OUTPUT_BYTES_MAX);
-	strbuf_init(&words, VERDICT_WORDS_MAX);
+	LOCAL_STRBUF(output, VERDICT_OUTPUT_BYTES_MAX);
+	LOCAL_STRBUF(words, VERDICT_WORDS_MAX);
 	port_job_done(job, call(natives_find(self->natives, job->action->function), job, &output, &words));
-	strbuf_release(&words);
-	strbuf_release(&output);
 }
 
 static void start(struct kind *kind, struct job *job)

@@ -296,24 +296,17 @@ static void watch(struct process *p, const struct process_plan *plan)
 
 void process_run(const struct process_plan *plan, struct strbuf *out, struct process_end *ret_end)
 {
-	struct process p = {.pidfd = -1,
-			    .in = -1,
-			    .out = -1,
-			    .err = -1,
-			    .child_out = -1,
-			    .child_err = -1,
-			    .output = out,
-			    .end = ret_end};
+	struct process p = {.output = out, .end = ret_end};
+	int *const fds[] = {&p.in, &p.child_out, &p.child_err, &p.out, &p.err, &p.pidfd};
+
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+		*fds[i] = -1;
 
 	*ret_end = (struct process_end){.fate = PROCESS_NOT_STARTED};
 	errno = 0;
 	ret_end->code = start(&p, plan);
 	if (!ret_end->code)
 		watch(&p, plan);
-	close_fd(&p.in);
-	close_fd(&p.child_out);
-	close_fd(&p.child_err);
-	close_fd(&p.out);
-	close_fd(&p.err);
-	close_fd(&p.pidfd);
+	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+		close_fd(fds[i]);
 }

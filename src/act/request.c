@@ -128,17 +128,15 @@ static bool add_parameters(struct parameters *p, struct slice name, struct json 
 /* name[member] */
 static bool add_inner(struct parameters *p, struct slice name, struct slice member, struct json value, size_t depth)
 {
-	struct strbuf inner;
 	bool good;
 
-	strbuf_init(&inner, NAME_BYTES_MAX);
+	LOCAL_STRBUF(inner, NAME_BYTES_MAX);
 	strbuf_add_slice(&inner, name);
 	strbuf_add_str(&inner, name.n ? "[" : "");
 	strbuf_add_slice(&inner, member);
 	strbuf_add_str(&inner, name.n ? "]" : "");
 	good = inner.failed ? refuse(p->m, p->what, "the name of a value is too long")
 			    : add_parameters(p, strbuf_slice(&inner), value, depth + 1);
-	strbuf_release(&inner);
 	return good;
 }
 
@@ -469,10 +467,9 @@ static bool is_same_name(struct slice a, struct slice b)
 
 static void write_field(struct wire_fields fields, size_t i, struct strbuf *out)
 {
-	struct strbuf value;
 	char name[64];
 
-	strbuf_init(&value, REPLY_HEAD_BYTES_MAX);
+	LOCAL_STRBUF(value, REPLY_HEAD_BYTES_MAX);
 	for (size_t k = i; k < fields.n; k++) {
 		if (!is_same_name(fields.at[k].name, fields.at[i].name))
 			continue;
@@ -482,7 +479,6 @@ static void write_field(struct wire_fields fields, size_t i, struct strbuf *out)
 	json_quote(lower(fields.at[i].name, name), out);
 	strbuf_add_char(out, ':');
 	json_quote(strbuf_slice(&value), out);
-	strbuf_release(&value);
 }
 
 void request_write_reply(long status, struct wire_fields fields, struct slice body, struct strbuf *out)
@@ -507,11 +503,9 @@ enum hx_code request_output(const struct expression *output, struct slice reply,
 			    struct hx_error *err)
 {
 	struct expression_env env = {.whole = json_trust(reply)};
-	struct arena scratch;
 	enum hx_code code;
 
-	arena_init(&scratch, SCRATCH_BYTES_MAX);
+	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
 	code = expression_eval(output, &env, &scratch, err, made);
-	arena_release(&scratch);
 	return code ? error_set(err, HX_CONFIG_ERROR, "output: %s", excerpt_of(slice_str(err->detail)).text) : HX_OK;
 }

@@ -226,18 +226,17 @@ static struct slice body_seen(const struct transfer *t, struct slice output)
  */
 static struct verdict shape_output(struct transfer *t, struct verdict verdict, struct strbuf *words)
 {
-	struct strbuf reply, output;
+	struct strbuf output;
 	struct hx_error err;
 	enum hx_code code;
 
-	strbuf_init(&reply, VERDICT_OUTPUT_BYTES_MAX + TRANSFER_HEAD_BYTES_MAX);
+	LOCAL_STRBUF(reply, VERDICT_OUTPUT_BYTES_MAX + TRANSFER_HEAD_BYTES_MAX);
 	strbuf_init(&output, VERDICT_OUTPUT_BYTES_MAX);
 	request_write_reply(t->call.response.status, t->call.response.head.fields, body_seen(t, verdict.output),
 			    &reply);
 	secrets_mask_output(&t->secrets, reply.p, reply.n);
 	code = reply.failed ? strbuf_error(&reply, &err)
 			    : request_output(t->job->action->request.output, strbuf_slice(&reply), &output, &err);
-	strbuf_release(&reply);
 	strbuf_release(&t->made);
 	t->made = output;
 	if (code)

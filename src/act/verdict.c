@@ -80,15 +80,12 @@ struct verdict verdict_of_output(struct slice text, struct strbuf *words)
 /* Terse on purpose: this is what a caller of the API is shown as the reason. */
 static struct verdict reject_with_message(struct slice message, struct strbuf *words)
 {
-	struct strbuf shown;
-
-	strbuf_init(&shown, VERDICT_WORDS_MAX);
+	LOCAL_STRBUF(shown, VERDICT_WORDS_MAX);
 	verdict_show(&shown, message, VERDICT_SHOWN_MAX);
 	strbuf_reset(words);
 	strbuf_add_str(words, "{\"is_invalid\":true,\"message\":");
 	json_quote(strbuf_slice(&shown), words);
 	strbuf_add_char(words, '}');
-	strbuf_release(&shown);
 	return (struct verdict){ACT_INVALID, strbuf_slice(words), 0};
 }
 

@@ -146,18 +146,13 @@ struct slice api_requester(const struct http_call *call)
 static struct slice joined_fields(const struct http_call *call, const char *name)
 {
 	struct wire_fields fields = call->request->wire.head.fields;
-	struct slice joined;
-	struct strbuf text;
-
-	strbuf_init(&text, TRACE_STATE_BYTES_MAX + 1);
+	LOCAL_STRBUF(text, TRACE_STATE_BYTES_MAX + 1);
 	for (size_t i = 0; i < fields.n; i++)
 		if (slice_eq_nocase(fields.at[i].name, slice_str(name))) {
 			strbuf_add_str(&text, text.n ? "," : "");
 			strbuf_add_slice(&text, fields.at[i].value);
 		}
-	joined = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
-	strbuf_release(&text);
-	return joined;
+	return text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
 }
 
 struct slice api_traceparent(const struct http_call *call)
@@ -171,6 +166,15 @@ struct slice api_traceparent(const struct http_call *call)
 	if (parent && n == 1)
 		trace = trace_of(parent->value, joined_fields(call, "tracestate"), call->arena);
 	return trace.n ? trace : arena_copy(call->arena, trace_new(made));
+}
+
+void *api_alloc(struct http_call *call, size_t bytes)
+{
+	void *memory = arena_zalloc(call->arena, bytes);
+
+	if (!memory)
+		http_respond_code(call->exchange, HX_BUSY, NULL);
+	return memory;
 }
 
 /* ---- what is not there ---- */
@@ -219,11 +223,7 @@ void api_no_workflow(struct http_call *call, struct slice name, const char *kind
 bool api_word_checked(struct http_call *call, struct slice word, const char *const known[], const char *what,
 		      enum hx_code code)
 {
-	for (size_t i = 0; known[i]; i++)
-		if (slice_is(word, known[i]))
-			return true;
-	http_respond_code(call->exchange, code, no_such(call, what, word, known));
-	return false;
+	return slice_in(word, known) || api_refuse(call, code, no_such(call, what, word, known));
 }
 
 const struct entity_machine *api_machine_named(const struct http_call *call, struct slice name)
@@ -268,15 +268,12 @@ static bool is_known(struct json name, const char *const known[])
 
 static void refuse_member(struct http_call *call, struct slice name, const char *const known[])
 {
-	struct strbuf detail;
-
-	strbuf_init(&detail, 1000);
+	LOCAL_STRBUF(detail, 1000);
 	strbuf_addf(&detail, "unknown member %s; known are", excerpt_of(name).text);
 	for (size_t i = 0; known[i]; i++)
 		strbuf_addf(&detail, "%s %s", i ? "," : "", known[i]);
 	strbuf_add_str(&detail, known[0] ? "" : " none");
 	http_respond_code(call->exchange, HX_VALIDATION_ERROR, detail.p);
-	strbuf_release(&detail);
 }
 
 bool api_members_known(struct http_call *call, struct json object, const char *const known[])
@@ -327,10 +324,8 @@ bool api_version(struct http_call *call, struct json body, int64_t *ret_version)
 	*ret_version = 0;
 	if (!json_find(body, slice_str("version"), &value))
 		return true;
-	if (json_int64(value, &err, ret_version) == HX_OK && *ret_version >= 1)
-		return true;
-	http_respond_code(call->exchange, HX_VALIDATION_ERROR, "version is a whole number from 1 on");
-	return false;
+	return (json_int64(value, &err, ret_version) == HX_OK && *ret_version >= 1) ||
+	       api_refuse(call, HX_VALIDATION_ERROR, "version is a whole number from 1 on");
 }
 
 bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,

@@ -45,6 +45,8 @@ bool api_invalid(struct http_call *call, const char *format, ...) HX_PRINTF(2, 3
 /* Of whoever asks: well-formed names, which live as long as the exchange. */
 struct slice api_workspace(const struct http_call *call);
 struct slice api_requester(const struct http_call *call);
+/* Zeroed memory of the exchange; NULL after answering 503. */
+void *api_alloc(struct http_call *call, size_t bytes);
 /* The trace that the request is part of, to be kept and continued (base/trace.h); where it has none, or one that is not
  * well-formed, a new one. */
 struct slice api_traceparent(const struct http_call *call);
@@ -154,6 +156,8 @@ struct api_query {
 	/* NULL, or who tells instead: at the end, in a lane's or a reader's thread. See api_query_tell(). */
 	void (*ended)(struct api_query *query, enum hx_code code);
 	void (*build)(struct api_query *query, struct unit *unit);
+	/* Instead of it, for what is read by its workspace and its subject. */
+	void (*read)(struct unit *unit, struct slice workspace, int64_t subject);
 	enum hx_code (*answered)(struct api_query *query, const struct unit_result *result);
 	/* private */
 	uint64_t hash;

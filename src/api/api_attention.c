@@ -23,17 +23,14 @@ static const char *prefix_of(struct slice kind)
 /* As `hapax why` takes it. */
 static void add_id(struct strbuf *text, const char *prefix, const struct db_rows *rows, size_t i)
 {
-	struct strbuf name;
-
 	if (prefix) {
 		json_more_id(text, "id", prefix, db_cell(rows, i, ATTENTION_SUBJECT)->i);
 		return;
 	}
-	strbuf_init(&name, 4096);
+	LOCAL_STRBUF(name, 4096);
 	strbuf_addf(&name, "entity:%.*s:%.*s", SLICE_ARGS(db_cell(rows, i, ATTENTION_WORKFLOW)->s),
 		    SLICE_ARGS(db_cell(rows, i, ATTENTION_NAME)->s));
 	json_more_text(text, "id", strbuf_slice(&name));
-	strbuf_release(&name);
 }
 
 /* The error of a run says both: at which step, and what. Other errors are as somebody wrote them, whatever they look like. */

@@ -33,12 +33,10 @@ static void build_list(struct api_query *query, struct unit *unit)
 static void add_batch(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	struct batch_row row;
-	struct arena arena;
 
-	arena_init(&arena, ROW_BYTES_MAX);
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
 	batch_row_take(rows, i, /* policy= */ NULL, &arena, &row);
 	batch_json_add(&row, BATCH_AS_IS, &query->text);
-	arena_release(&arena);
 }
 
 void api_batch_list(struct http_call *call)
@@ -78,12 +76,10 @@ static enum hx_code check_batch(struct api_query *query, const struct unit_resul
 static void add_item(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	struct batch_item_row item;
-	struct arena arena;
 
-	arena_init(&arena, ITEM_BYTES_MAX);
+	LOCAL_ARENA(arena, ITEM_BYTES_MAX);
 	batch_item_row_take(rows, i, &arena, &item);
 	batch_json_add_item(&item, &query->text);
-	arena_release(&arena);
 }
 
 /* A cursor is the next n, which is never 0. */

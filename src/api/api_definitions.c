@@ -140,9 +140,8 @@ static void add_findings(const struct findings *findings, struct strbuf *text)
 {
 	strbuf_add_str(text, "\"findings\":[");
 	for (const struct finding *f = findings->first; f; f = f->next) {
-		struct strbuf line;
+		LOCAL_STRBUF(line, 4096);
 
-		strbuf_init(&line, 4096);
 		finding_print(f, &line);
 		strbuf_add_str(text, f == findings->first ? "{" : ",{");
 		json_more_word(text, "severity", finding_severity_name(f->severity));
@@ -150,7 +149,6 @@ static void add_findings(const struct findings *findings, struct strbuf *text)
 		json_more_word(text, "rule", f->rule ? f->rule : "");
 		json_more_text(text, "text", strbuf_slice(&line));
 		strbuf_add_char(text, '}');
-		strbuf_release(&line);
 	}
 	strbuf_add_char(text, ']');
 }
@@ -158,10 +156,8 @@ static void add_findings(const struct findings *findings, struct strbuf *text)
 static void respond_put(struct http_call *call, enum hx_code code, const struct findings *findings, int64_t version,
 			const struct hx_error *err)
 {
-	struct strbuf text, members;
-
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	strbuf_init(&members, API_TEXT_BYTES_MAX);
+	LOCAL_STRBUF(text, API_TEXT_BYTES_MAX);
+	LOCAL_STRBUF(members, API_TEXT_BYTES_MAX);
 	add_findings(findings, &members);
 	if (code == HX_OK) {
 		strbuf_add_char(&text, '{');
@@ -179,8 +175,6 @@ static void respond_put(struct http_call *call, enum hx_code code, const struct 
 
 		http_respond_problem(call->exchange, &problem);
 	}
-	strbuf_release(&members);
-	strbuf_release(&text);
 }
 
 /* In the exchange's arena. The findings have one of their own, because the exchange's may be in use elsewhere. */
@@ -202,13 +196,11 @@ static void put_done(struct definition_put *definition, enum hx_code code)
 
 void api_definition_put(struct http_call *call)
 {
-	struct put_call *put = arena_zalloc(call->arena, sizeof *put);
+	struct put_call *put = api_alloc(call, sizeof *put);
 	enum hx_code code;
 
-	if (!put) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	if (!put)
 		return;
-	}
 	put->call = call;
 	arena_init(&put->arena, FINDINGS_BYTES_MAX);
 	findings_init(&put->findings, &put->arena);

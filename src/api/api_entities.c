@@ -181,16 +181,6 @@ static void build_list(struct api_query *query, struct unit *unit)
 	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);
 }
 
-/* So many names, and the NULL after them; NULL after answering 503. */
-static const char **names_new(struct http_call *call, size_t n)
-{
-	const char **names = arena_zalloc(call->arena, (n + 1) * sizeof *names);
-
-	if (!names)
-		http_respond_code(call->exchange, HX_BUSY, NULL);
-	return names;
-}
-
 /* False after answering 400. */
 static bool has_status(struct http_call *call, const struct workflow *w, struct slice status)
 {
@@ -198,7 +188,7 @@ static bool has_status(struct http_call *call, const struct workflow *w, struct 
 
 	if (workflow_has_status(w, status))
 		return true;
-	known = names_new(call, w->statuses_n);
+	known = api_alloc(call, (w->statuses_n + 1) * sizeof *known);
 	for (size_t i = 0; known && i < w->statuses_n; i++)
 		known[i] = w->statuses[i];
 	return known && api_word_checked(call, status, known, "status", HX_VALIDATION_ERROR);
@@ -286,13 +276,12 @@ static void record_written(struct step_along *along, const struct unit_result *r
 static void respond_refused(struct fire *fire, enum hx_code code)
 {
 	struct slice output = fire->fire.step.output;
-	struct strbuf members;
 	struct problem problem = {.code = code, .detail = output};
 
 	if (code == HX_ACTION_FAILED ||
 	    code == HX_OUTCOME_UNKNOWN) /* what its service asks for, the caller is asked for */
 		problem.retry_after_s = (unsigned)((fire->fire.step.not_before_ms + 999) / 1000);
-	strbuf_init(&members, API_TEXT_BYTES_MAX);
+	LOCAL_STRBUF(members, API_TEXT_BYTES_MAX);
 	if (code == HX_INVALID && output.n) {
 		strbuf_add_str(&members, "\"output\":");
 		strbuf_add_slice(&members, output);
@@ -300,7 +289,6 @@ static void respond_refused(struct fire *fire, enum hx_code code)
 		problem.members = strbuf_slice(&members);
 	}
 	http_respond_problem(fire->call->exchange, &problem);
-	strbuf_release(&members);
 }
 
 static void fire_done(struct entity_fire *entity_fire, enum hx_code code)
@@ -323,7 +311,7 @@ static bool has_step(struct http_call *call, const struct workflow *w)
 
 	if (workflow_has_step(w, step_key))
 		return true;
-	known = names_new(call, w->steps_n);
+	known = api_alloc(call, (w->steps_n + 1) * sizeof *known);
 	for (size_t i = 0; known && i < w->steps_n; i++)
 		known[i] = w->steps[i].step_key;
 	return known && api_word_checked(call, step_key, known, "step", HX_NOT_FOUND);

@@ -380,14 +380,12 @@ struct mono_time api_gate_work_until(const struct api_gate *gate)
 void api_gate_carry(struct api_gate *gate, const struct api_told *told, struct unit *unit)
 {
 	struct api_json json;
-	struct strbuf text;
 
 	ASSERT(gate->guard.at == GUARD_EXECUTING);
-	strbuf_init(&text, API_TEXT_BYTES_MAX);
+	LOCAL_STRBUF(text, API_TEXT_BYTES_MAX);
 	told->write(told->of, &text);
 	api_json_init(&json, told->status, strbuf_slice(&text), told->etag_version);
 	keep_for_unit(gate, &json.answer, text.failed);
-	strbuf_release(&text);
 	gate->line = unit->lines_n;
 	gate_add_completion(unit, &gate->guard.ask);
 }

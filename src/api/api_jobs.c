@@ -109,12 +109,8 @@ static struct job_push_item *read_items(struct http_call *call, struct json body
 		api_refuse(call, HX_VALIDATION_ERROR, "1 to 1000 jobs may be pushed at once");
 		return NULL;
 	}
-	items = arena_zalloc(call->arena, *ret_n * sizeof *items);
-	if (!items) {
-		api_refuse(call, HX_BUSY, NULL);
-		return NULL;
-	}
-	for (size_t i = 0; i < *ret_n; i++)
+	items = api_alloc(call, *ret_n * sizeof *items);
+	for (size_t i = 0; items && i < *ret_n; i++)
 		if ((many && !json_iter_element(&it, &object)) || !read_item(call, object, &items[i]))
 			return NULL;
 	return items;
@@ -168,11 +164,6 @@ void api_job_push(struct http_call *call)
 
 /* ---- show and list ---- */
 
-static void build_show(struct api_query *query, struct unit *unit)
-{
-	job_read_in(unit, api_workspace(query->call), query->subject);
-}
-
 static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
 {
 	query->detail = "there is no such job";
@@ -187,7 +178,7 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_job_show(struct http_call *call)
 {
-	struct api_query query = {.call = call, .build = build_show, .answered = answered_show};
+	struct api_query query = {.call = call, .read = job_read_in, .answered = answered_show};
 
 	if (api_job_id(call, &query.subject))
 		api_query_ask(&query, (uint64_t)query.subject);

@@ -100,15 +100,6 @@ static void add_backlog(struct engine *engine, bool with_queues, struct strbuf *
 	free(c);
 }
 
-static void add_commit_seconds(const struct group_stats *stats, struct strbuf *text)
-{
-	const char *name = "hapax_commit_seconds";
-
-	metrics_add_head(text, name, "histogram",
-			 "How long a transaction of the lanes took, from its beginning to the answer of its commit.");
-	metrics_add_histogram(text, name, /* label= */ "", &stats->durable);
-}
-
 static void add_responses(const struct http_stats *http, struct strbuf *text)
 {
 	const char *name = "hapax_responses_total";
@@ -118,14 +109,10 @@ static void add_responses(const struct http_stats *http, struct strbuf *text)
 		strbuf_addf(text, "%s{status=\"%dxx\"} %llu\n", name, i + 2, (unsigned long long)http->responses[i]);
 }
 
-static void add_request_seconds(const struct http_stats *http, struct strbuf *text)
+static void add_seconds(const char *name, const char *help, const struct histogram *histogram, struct strbuf *text)
 {
-	const char *name = "hapax_request_seconds";
-
-	metrics_add_head(
-		text, name, "histogram",
-		"How long requests took, from the last byte read to the answer; those that asked to wait are left out.");
-	metrics_add_histogram(text, name, /* label= */ "", &http->answered);
+	metrics_add_head(text, name, "histogram", help);
+	metrics_add_histogram(text, name, /* label= */ "", histogram);
 }
 
 /* The kinds that are called from here. */
@@ -259,9 +246,8 @@ void api_metrics(struct http_call *call)
 	struct lane_stats lanes;
 	struct port_stats act;
 	struct http_stats http;
-	struct strbuf text;
 
-	strbuf_init(&text, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 	lanes_read_stats(engine_parts(api->engine)->lanes, &lanes);
 	port_read_stats(engine_parts(api->engine)->port, &act);
 	http_exchange_read_stats(call->exchange, &http);
@@ -269,9 +255,14 @@ void api_metrics(struct http_call *call)
 	add_node(api->engine, &lanes, &text);
 	add_load(api, &lanes, &act, &http, &text);
 	add_responses(&http, &text);
-	add_request_seconds(&http, &text);
+	add_seconds(
+		"hapax_request_seconds",
+		"How long requests took, from the last byte read to the answer; those that asked to wait are left out.",
+		&http.answered, &text);
 	add_action_seconds(&act, &text);
-	add_commit_seconds(&lanes.group, &text);
+	add_seconds("hapax_commit_seconds",
+		    "How long a transaction of the lanes took, from its beginning to the answer of its commit.",
+		    &lanes.group.durable, &text);
 	add_batch_units(&lanes.group, &text);
 	add_runs_ended(engine_parts(api->engine)->metrics, &text);
 	add_backlog(api->engine, call->scope == ROUTE_ADMIN, &text);
@@ -283,5 +274,4 @@ void api_metrics(struct http_call *call)
 		http_respond_code(call->exchange, HX_NO_MEMORY, "there is no memory for the numbers");
 	else
 		http_respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
-	strbuf_release(&text);
 }

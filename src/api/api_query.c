@@ -25,7 +25,10 @@ static void build(const struct single *single, struct unit *unit)
 		api_json_init(&json, query->status, strbuf_slice(&query->text), query->etag);
 		api_gate_open_unit(gate, &json.answer, query->text.failed, unit);
 	}
-	query->build(query, unit);
+	if (query->read)
+		query->read(unit, api_workspace(query->call), query->subject);
+	else
+		query->build(query, unit);
 }
 
 static enum hx_code answered(struct single *single, const struct unit_result *result)
@@ -102,12 +105,10 @@ void api_query_init(struct api_query *query)
 
 struct api_query *api_query_new(const struct api_query *asked)
 {
-	struct api_query *query = arena_alloc(asked->call->arena, sizeof *query);
+	struct api_query *query = api_alloc(asked->call, sizeof *query);
 
-	if (!query) {
-		http_respond_code(asked->call->exchange, HX_BUSY, NULL);
+	if (!query)
 		return NULL;
-	}
 	*query = *asked;
 	api_query_init(query);
 	return query;

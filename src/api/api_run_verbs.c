@@ -249,21 +249,19 @@ static bool read_text(struct http_call *call, struct json body, const char *memb
 static bool read_decision(struct http_call *call, struct json body, struct slice *ret_data)
 {
 	struct slice by = api_requester(call), comment = {NULL, 0};
-	struct strbuf text;
 	bool approves;
 
 	if (!api_either(call, body, "decision", "approve", "reject", &approves) ||
 	    !read_text(call, body, "by", PERSON_BYTES_MAX, &by) ||
 	    !read_text(call, body, "comment", COMMENT_BYTES_MAX, &comment))
 		return false;
-	strbuf_init(&text, RUN_OUTPUT_BYTES_MAX);
+	LOCAL_STRBUF(text, RUN_OUTPUT_BYTES_MAX);
 	strbuf_add_char(&text, '{');
 	json_more_text(&text, "decision", slice_str(approves ? "approve" : "reject"));
 	json_more_text(&text, "by", by);
 	json_more_text(&text, "comment", comment);
 	strbuf_add_char(&text, '}');
 	*ret_data = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
-	strbuf_release(&text);
 	if (!ret_data->p)
 		http_respond_code(call->exchange, HX_BUSY, NULL);
 	return ret_data->p;
@@ -275,13 +273,6 @@ struct lock_query {
 	struct verb_call *vc;
 	const char *workflow;
 };
-
-static void build_lock_query(struct api_query *query, struct unit *unit)
-{
-	const struct verb_call *vc = ((const struct lock_query *)query)->vc;
-
-	run_read(unit, vc->rq.workspace, vc->rq.subject);
-}
 
 static enum hx_code answered_lock_query(struct api_query *query, const struct unit_result *result)
 {
@@ -326,7 +317,8 @@ static void start_approval(struct verb_call *vc)
 	}
 	lq->query = (struct api_query){
 		.call = vc->task.call,
-		.build = build_lock_query,
+		.read = run_read,
+		.subject = vc->rq.subject,
 		.answered = answered_lock_query,
 		.ended = lock_known,
 	};

@@ -320,13 +320,9 @@ static void start_signal(void *data)
 
 void api_run_create(struct http_call *call)
 {
-	struct creation *c = arena_zalloc(call->arena, sizeof *c);
+	struct creation *c = api_alloc(call, sizeof *c);
 
-	if (!c) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
-		return;
-	}
-	if (!api_wait_parse(call, &c->wait_ms) || !read_start(call, &c->start, &c->signal))
+	if (!c || !api_wait_parse(call, &c->wait_ms) || !read_start(call, &c->start, &c->signal))
 		return;
 	c->query.call = call;
 	if (c->signal.name.p) {
@@ -354,11 +350,6 @@ bool api_run_id(struct http_call *call, int64_t *ret_subject)
 	return api_id(call, "run", runs_detail(HX_NOT_FOUND), ret_subject);
 }
 
-static void build_show(struct api_query *query, struct unit *unit)
-{
-	run_read(unit, api_workspace(query->call), query->subject);
-}
-
 static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
 {
 	struct run_row row;
@@ -371,7 +362,7 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_run_show(struct http_call *call)
 {
-	struct api_query query = {.call = call, .build = build_show, .answered = answered_show};
+	struct api_query query = {.call = call, .read = run_read, .answered = answered_show};
 	struct api_wait wait = {.kind = &run_waits, .call = call, .wrap = RUN_BARE};
 
 	if (!api_wait_parse(call, &wait.wait_ms) || !api_run_id(call, &wait.subject))

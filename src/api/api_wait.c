@@ -11,7 +11,7 @@ static struct api_wait *of(const struct end_wait *wait)
 
 static void read_it(const struct end_wait *wait, struct unit *unit)
 {
-	of(wait)->kind->read(of(wait), unit);
+	of(wait)->kind->read(unit, api_workspace(of(wait)->call), of(wait)->subject);
 }
 
 static enum hx_code show(struct end_wait *wait, const struct unit_result *result)

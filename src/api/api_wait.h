@@ -15,7 +15,7 @@ struct api_wait;
 
 /* What is waited for. */
 struct api_wait_kind {
-	void (*read)(const struct api_wait *wait, struct unit *unit);
+	void (*read)(struct unit *unit, struct slice workspace, int64_t subject);
 	/* What was read, into text, status, version and over. */
 	enum hx_code (*show)(struct api_wait *wait, const struct unit_result *result);
 	/* By its status alone; NULL: only a read can tell. */

@@ -31,11 +31,6 @@ static struct port_sight look(struct api_query *query, int64_t subject, int64_t 
 
 /* ---- jobs ---- */
 
-static void build_job(struct api_query *query, struct unit *unit)
-{
-	why_read_job(unit, api_workspace(query->call), query->subject);
-}
-
 static enum hx_code explain_job(struct api_query *query, const struct unit_result *result, struct why *why,
 				struct arena *arena, struct slice *ret_status)
 {
@@ -57,11 +52,6 @@ static enum hx_code explain_job(struct api_query *query, const struct unit_resul
 }
 
 /* ---- runs ---- */
-
-static void build_run(struct api_query *query, struct unit *unit)
-{
-	why_read_run(unit, api_workspace(query->call), query->subject);
-}
 
 static enum hx_code explain_run(struct api_query *query, const struct unit_result *result, struct why *why,
 				struct arena *arena, struct slice *ret_status)
@@ -90,11 +80,6 @@ static enum hx_code explain_run(struct api_query *query, const struct unit_resul
 
 /* ---- batches ---- */
 
-static void build_batch(struct api_query *query, struct unit *unit)
-{
-	batch_read(unit, api_workspace(query->call), query->subject);
-}
-
 static enum hx_code explain_batch(struct api_query *query, const struct unit_result *result, struct why *why,
 				  struct arena *arena, struct slice *ret_status)
 {
@@ -116,9 +101,10 @@ static enum hx_code explain_batch(struct api_query *query, const struct unit_res
 
 /* ---- schedules ---- */
 
-static void build_schedule(struct api_query *query, struct unit *unit)
+static void read_schedule(struct unit *unit, struct slice workspace, int64_t subject)
 {
-	schedule_read(unit, query->subject, slice_of(NULL, 0), slice_of(NULL, 0));
+	(void)workspace; /* it is looked at in the row */
+	schedule_read(unit, subject, slice_of(NULL, 0), slice_of(NULL, 0));
 }
 
 static bool is_known(const struct schedule_policy *policy, const struct schedule_spec *spec)
@@ -174,15 +160,15 @@ static enum hx_code explain_entity(struct api_query *query, const struct unit_re
 /* ---- the question ---- */
 
 static const struct kind {
-	const char *prefix; /* NULL: it has a name */
-	void (*build)(struct api_query *query, struct unit *unit);
+	const char *prefix;                                                       /* NULL: it has a name */
+	void (*read)(struct unit *unit, struct slice workspace, int64_t subject); /* NULL: likewise */
 	/* Sets the detail of a problem; the texts of the status may be in the rows or the arena. */
 	enum hx_code (*explain)(struct api_query *query, const struct unit_result *result, struct why *why,
 				struct arena *arena, struct slice *ret_status);
 } kinds[] = {
-	{"run", build_run, explain_run},      {"batch", build_batch, explain_batch},
-	{"job", build_job, explain_job},      {"sched", build_schedule, explain_schedule},
-	{NULL, build_entity, explain_entity},
+	{"run", why_read_run, explain_run}, {"batch", batch_read, explain_batch},
+	{"job", why_read_job, explain_job}, {"sched", read_schedule, explain_schedule},
+	{NULL, NULL, explain_entity},
 };
 
 /* {"id", "status", "why", "reason"} */
@@ -190,11 +176,10 @@ static enum hx_code answered(struct api_query *query, const struct unit_result *
 {
 	const struct kind *kind = query->of;
 	struct slice status = {NULL, 0};
-	struct arena arena;
 	struct why why;
 	enum hx_code code;
 
-	arena_init(&arena, ROW_BYTES_MAX);
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
 	why_init(&why, engine_options_of(api_of(query->call)->engine)->node);
 	code = kind->explain(query, result, &why, &arena, &status);
 	if (!code) {
@@ -206,7 +191,6 @@ static enum hx_code answered(struct api_query *query, const struct unit_result *
 		strbuf_add_char(&query->text, '}');
 	}
 	why_release(&why);
-	arena_release(&arena);
 	return code;
 }
 
@@ -232,7 +216,8 @@ void api_why(struct http_call *call)
 	}
 	query = api_query_new(&(struct api_query){
 		.call = call,
-		.build = kind->build,
+		.read = kind->read,
+		.build = build_entity,
 		.answered = answered,
 		.of = kind,
 		.subject = subject,

@@ -12,11 +12,6 @@ const char *batch_detail(enum hx_code code)
 	return code == HX_RUN_EXPIRED ? "the batch has ended long ago, and only its key is kept" : NULL;
 }
 
-static void read_batch(const struct api_wait *wait, struct unit *unit)
-{
-	batch_read(unit, api_workspace(wait->call), wait->subject);
-}
-
 enum hx_code batch_wait_take(const struct unit_result *result, struct arena *arena, struct batch_row *ret_row)
 {
 	if (result->rows[0].n == 0)
@@ -32,16 +27,13 @@ enum hx_code batch_wait_take(const struct unit_result *result, struct arena *are
 static enum hx_code show(struct api_wait *wait, const struct unit_result *result)
 {
 	struct batch_row row;
-	struct arena arena;
-	enum hx_code code;
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
+	enum hx_code code = batch_wait_take(result, &arena, &row);
 
-	arena_init(&arena, ROW_BYTES_MAX);
-	code = batch_wait_take(result, &arena, &row);
 	if (!code) {
 		batch_json_add(&row, (enum batch_wrap)wait->wrap, &wait->text);
 		wait->over = batch_is_terminal(row.status);
 	}
-	arena_release(&arena);
 	return code;
 }
 
@@ -62,7 +54,7 @@ static bool has_ended(struct slice status)
 _Static_assert(BATCH_IS_NEW == API_WAIT_NEW, "a batch that was created is told with 201");
 
 const struct api_wait_kind batch_waits = {
-	.read = read_batch,
+	.read = batch_read,
 	.show = show,
 	.has_ended = has_ended,
 	.topic = batch_end_topic,
@@ -96,11 +88,9 @@ static void show_accepted(struct api_wait *wait)
 static enum hx_code show_torn_down(struct api_wait *wait, const struct unit_result *result)
 {
 	struct batch_row row;
-	struct arena arena;
-	enum hx_code code;
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
+	enum hx_code code = batch_wait_take(result, &arena, &row);
 
-	arena_init(&arena, ROW_BYTES_MAX);
-	code = batch_wait_take(result, &arena, &row);
 	if (!code && strcmp(row.status, BATCH_CANCELLED) == 0) {
 		batch_json_add(&row, BATCH_AS_IS, &wait->text);
 		wait->status = 200;
@@ -109,7 +99,6 @@ static enum hx_code show_torn_down(struct api_wait *wait, const struct unit_resu
 		show_accepted(wait);
 		wait->over = !row.owned || row.past;
 	}
-	arena_release(&arena);
 	return code;
 }
 
@@ -122,7 +111,7 @@ static int64_t its_own(int64_t subject)
 void batch_wait_teardown(struct http_call *call, int64_t subject)
 {
 	static const struct api_wait_kind kind = {
-		.read = read_batch,
+		.read = batch_read,
 		.show = show_torn_down,
 		.topic = its_own,
 		.show_known = show_accepted,

@@ -231,21 +231,18 @@ static void add_field(struct strbuf *head, const char *name, const char *value)
 
 static enum hx_code write_head(struct door_call *call, const struct hx_call_request *rq, struct hx_error *err)
 {
-	struct strbuf head;
-
 	if (!rq->method || !rq->path || rq->path[0] != '/' || strpbrk(rq->method, " ") || strpbrk(rq->path, " "))
 		return error_set(err, HX_VALIDATION_ERROR,
 				 "a call has a method, and a path that begins with / and is encoded");
 	if (!is_clean(rq->method) || !is_clean(rq->path) || !is_clean(rq->key) || !is_clean(rq->content_type))
 		return error_set(err, HX_VALIDATION_ERROR, "a call's head has no control characters");
-	strbuf_init(&head, HEAD_BYTES_MAX);
+	LOCAL_STRBUF(head, HEAD_BYTES_MAX);
 	strbuf_addf(&head, "%s %s HTTP/1.1\r\nHost: localhost\r\n", rq->method, rq->path);
 	add_field(&head, "Content-Type", rq->content_type ? rq->content_type : "application/json");
 	add_field(&head, "Idempotency-Key", rq->key);
 	strbuf_add_str(&head, "\r\n");
 	if (!head.failed)
 		call->inner.head = arena_copy(&call->arena, strbuf_slice(&head));
-	strbuf_release(&head);
 	return call->inner.head.p ? HX_OK : error_set(err, HX_TOO_LARGE, "the head of a call is at most 32 KiB");
 }
 
@@ -293,16 +290,14 @@ static enum hx_code begin(struct hx_engine *e, const struct hx_caller *caller, c
 static enum hx_code tell_problem(const struct door_call *call, struct hx_error *err)
 {
 	struct json body, detail;
-	struct arena arena;
 
 	(void)embed_refuse(err, call->code, NULL);
 	if (!err || !call->answer || json_check(slice_str(call->answer->body), /* err= */ NULL, &body) ||
 	    json_type(body) != JSON_OBJECT || !json_find(body, slice_str("detail"), &detail) ||
 	    json_type(detail) != JSON_STRING)
 		return call->code;
-	arena_init(&arena, 65536);
+	LOCAL_ARENA(arena, 65536);
 	(void)error_set(err, call->code, "%.*s", SLICE_ARGS(json_string_decode(detail, &arena)));
-	arena_release(&arena);
 	return call->code;
 }
 

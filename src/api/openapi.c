@@ -131,13 +131,12 @@ static bool is_answered_with(const struct route *route, int code, int status)
 static void add_problem(struct strbuf *text, const struct route *route, struct json words, int status)
 {
 	int code = HX_OK + 1;
-	struct strbuf names;
 
 	while (code < HX_CODE_COUNT && !is_answered_with(route, code, status))
 		code++;
 	if (code == HX_CODE_COUNT)
 		return;
-	strbuf_init(&names, 1000);
+	LOCAL_STRBUF(names, 1000);
 	strbuf_addf(text, ",\"%d\":{\"description\":\"", status);
 	for (; code < HX_CODE_COUNT; code++) {
 		if (!is_answered_with(route, code, status))
@@ -152,7 +151,6 @@ static void add_problem(struct strbuf *text, const struct route *route, struct j
 	strbuf_addf(text, ",{\"properties\":{\"status\":{\"const\":%d},\"code\":{\"enum\":[%s]}}}]}}}}", status,
 		    names.p);
 	text->failed |= names.failed;
-	strbuf_release(&names);
 }
 
 static const char *status_words(int status)

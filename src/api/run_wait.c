@@ -19,15 +19,12 @@ void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct st
 enum hx_code run_wait_show_started(struct run_start *start, const struct unit_result *result,
 				   enum run_wait_wrap *ret_wrap, struct strbuf *text)
 {
-	struct arena arena;
-	enum hx_code code;
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
+	enum hx_code code = run_start_found(start, result, &arena);
 
-	arena_init(&arena, ROW_BYTES_MAX);
-	code = run_start_found(start, result, &arena);
 	*ret_wrap = start->differs ? RUN_WAS_THERE_WITH_OTHER_INPUT : RUN_WAS_THERE;
 	if (!code)
 		run_wait_wrap(&start->row, *ret_wrap, text);
-	arena_release(&arena);
 	return code;
 }
 
@@ -35,23 +32,15 @@ enum hx_code run_wait_show_started(struct run_start *start, const struct unit_re
 enum hx_code run_wait_show(struct http_call *call, const struct unit_result *result, enum run_wait_wrap wrap,
 			   struct strbuf *text, struct run_row *ret_row)
 {
-	struct arena arena;
-	enum hx_code code;
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
+	enum hx_code code = runs_take(api_parts(call)->runs, result, &arena, ret_row);
 
-	arena_init(&arena, ROW_BYTES_MAX);
-	code = runs_take(api_parts(call)->runs, result, &arena, ret_row);
 	if (!code)
 		run_wait_wrap(ret_row, wrap, text);
-	arena_release(&arena);
 	return code;
 }
 
 /* ---- waiting for it ---- */
-
-static void read_run(const struct api_wait *wait, struct unit *unit)
-{
-	run_read(unit, api_workspace(wait->call), wait->subject);
-}
 
 static enum hx_code show(struct api_wait *wait, const struct unit_result *result)
 {
@@ -74,7 +63,7 @@ static void show_created(struct api_wait *wait)
 _Static_assert(RUN_CREATED == API_WAIT_NEW, "a run that was created is told with 201");
 
 const struct api_wait_kind run_waits = {
-	.read = read_run,
+	.read = run_read,
 	.show = show,
 	.has_ended = runs_has_ended,
 	.topic = run_end_topic,

@@ -85,29 +85,18 @@ static const char *scan_escape(struct scan *s, const char *p)
 	return memchr("\"\\/bfnrt", p[1], 8) ? p + 2 : fail(s, p, "there is no such escape");
 }
 
-/* The first byte from p on that is not a plain ASCII character of a string, looked for in words of eight. */
-static inline const char *skip_plain(const char *p, const char *end)
+/* A borrow only ever spoils the bytes above a true hit, so the lowest marked byte is one. */
+static inline uint64_t mark_special(uint64_t w)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 
-	while (end - p >= 8) {
-		uint64_t w;
+	return ((w - ones * 0x20) | ((w ^ ones * '"') - ones) | ((w ^ ones * '\\') - ones) | w) & ones * 0x80;
+}
 
-		memcpy(&w, p, 8);
-
-		/* A borrow only ever spoils the bytes above a true hit, so the lowest marked byte is one. */
-		uint64_t hit = ((w - ones * 0x20) | ((w ^ ones * '"') - ones) | ((w ^ ones * '\\') - ones) | w) &
-			       ones * 0x80;
-
-		if (hit) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-			return p + (__builtin_ctzll(hit) >> 3);
-#else
-			break;
-#endif
-		}
-		p += 8;
-	}
+/* The first byte from p on that is not a plain ASCII character of a string. */
+static inline const char *skip_plain(const char *p, const char *end)
+{
+	p = json_until(p, end, mark_special);
 	while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' && *p != '\\')
 		p++;
 	return p;

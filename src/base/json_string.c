@@ -51,20 +51,10 @@ static uint32_t take_unicode_escape(const char **p, const char *end)
 /* What the letter after a backslash means; the others (quote, backslash, slash) mean themselves. */
 static char short_escape(char c)
 {
-	switch (c) {
-	case 'b':
-		return '\b';
-	case 'f':
-		return '\f';
-	case 'n':
-		return '\n';
-	case 'r':
-		return '\r';
-	case 't':
-		return '\t';
-	default:
-		return c;
-	}
+	static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
+	const char *at = memchr(letters, c, sizeof letters - 1);
+
+	return at ? meanings[at - letters] : c;
 }
 
 /* Decodes the escape whose backslash is at *p, steps over it, returns the number of bytes written. */

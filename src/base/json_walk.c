@@ -5,8 +5,6 @@
  */
 #include "base/json_walk.h"
 
-#include <stdint.h>
-
 #include "base/json_string.h"
 
 /* Marks (at least) the lowest byte of w that is c; which others it marks means nothing. */
@@ -18,25 +16,15 @@ static inline uint64_t mark(uint64_t w, char c)
 	return (x - ones) & ~x & ones * 0x80;
 }
 
-/* The next quote or backslash, looked for in words of eight: most of a document is the inside of strings. */
+static inline uint64_t mark_quotes(uint64_t w)
+{
+	return mark(w, '"') | mark(w, '\\');
+}
+
+/* The next quote or backslash. */
 static inline const char *quote_or_backslash(const char *p, const char *end)
 {
-	while (end - p >= 8) {
-		uint64_t w;
-
-		memcpy(&w, p, 8);
-
-		uint64_t hit = mark(w, '"') | mark(w, '\\');
-
-		if (hit) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-			return p + (__builtin_ctzll(hit) >> 3);
-#else
-			break;
-#endif
-		}
-		p += 8;
-	}
+	p = json_until(p, end, mark_quotes);
 	while (p < end && *p != '"' && *p != '\\')
 		p++;
 	return p;

@@ -16,6 +16,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/json.h"
 
 struct json_iter {
@@ -48,6 +50,23 @@ static inline const char *json_space_end(const char *p, const char *end)
 {
 	while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
 		p++;
+	return p;
+}
+
+/*
+ * Most of a document is the inside of strings, which is looked through in words of eight. The first byte that `marks` marks, or
+ * where the last whole word ends; it has to mark the lowest of those that are looked for, and which others means nothing. Where
+ * the lowest byte of a word is not its first in memory, it is the beginning of that word.
+ */
+static inline __attribute__((always_inline)) const char *json_until(const char *p, const char *end,
+								    uint64_t (*marks)(uint64_t word))
+{
+	for (uint64_t word, hit; end - p >= 8; p += 8) {
+		memcpy(&word, p, 8);
+		hit = marks(word);
+		if (hit)
+			return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? p + (__builtin_ctzll(hit) >> 3) : p;
+	}
 	return p;
 }
 

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* there is nothing to be done with any of them */
+
 enum hx_code tls_client_new(const struct tls_options *options, struct tls_client **ret_client, struct hx_error *err)
 {
-	(void)options;
-	(void)ret_client;
 	return error_set(err, HX_CONFIG_ERROR, "this program was built without TLS (SLIM): write http://");
 }
 
@@ -14,65 +14,50 @@ enum hx_code tls_client_new(const struct tls_options *options, struct tls_client
 
 void tls_client_free(struct tls_client *client)
 {
-	(void)client;
 }
 
 struct tls_link *tls_link_new(struct tls_client *client, const char *host, int fd)
 {
-	(void)client;
-	(void)host;
-	(void)fd;
 	return NULL;
 }
 
 void tls_link_free(struct tls_link *link)
 {
-	(void)link;
 }
 
 enum tls_verdict tls_link_greet(struct tls_link *link)
 {
-	(void)link;
 	return TLS_FAILED;
 }
 
 const char *tls_link_reason(const struct tls_link *link)
 {
-	(void)link;
 	return "this program was built without TLS";
 }
 
 const char *tls_link_distrust(const struct tls_link *link)
 {
-	(void)link;
 	return NULL;
 }
 
 short tls_link_events(const struct tls_link *link)
 {
-	(void)link;
 	return 0;
 }
 
 ssize_t tls_link_send(struct tls_link *link, struct slice bytes)
 {
-	(void)link;
-	(void)bytes;
 	errno = ECONNRESET;
 	return -1;
 }
 
 ssize_t tls_link_receive(struct tls_link *link, char *buffer, size_t n)
 {
-	(void)link;
-	(void)buffer;
-	(void)n;
 	errno = ECONNRESET;
 	return -1;
 }
 
 uint64_t tls_link_written(const struct tls_link *link)
 {
-	(void)link;
 	return 0;
 }

@@ -213,8 +213,6 @@ static enum hx_code make_claim(struct hx_gate_entry *entry, const struct hx_gate
 		.method = slice_str(request->method),
 		.path = slice_str(request->path),
 	};
-	struct arena scratch;
-	enum hx_code code;
 
 	*ret_claim = (struct hx_gate_claim){
 		.lease_ms = options->lease_ms, .ttl_ms = options->ttl_ms, .hold = options->hold};
@@ -223,11 +221,9 @@ static enum hx_code make_claim(struct hx_gate_entry *entry, const struct hx_gate
 		gate_hash_caller(ret_claim->key, slice_str("embedded"), slice_str(request->caller), ret_claim->caller);
 	if (gate_token_draw(ret_claim->token, err))
 		return err->code = HX_STORE_UNAVAILABLE;
-	arena_init(&scratch, SCRATCH_BYTES_MAX);
-	code = gate_fingerprint(&rule, slice_str(request->content_type), slice_of(request->body, request->body_bytes),
+	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
+	return gate_fingerprint(&rule, slice_str(request->content_type), slice_of(request->body, request->body_bytes),
 				&scratch, err, ret_claim->fingerprint);
-	arena_release(&scratch);
-	return code;
 }
 
 static const char *kept(struct hx_gate_entry *entry, const char *text)
@@ -485,7 +481,6 @@ enum hx_code hx_gate_complete(struct hx_gate_entry *entry, const struct hx_gate_
 			      const struct hx_gate_write *writes, struct hx_error *err)
 {
 	struct hx_gate_response own;
-	struct strbuf stored;
 	enum hx_code code = SIZED_READ(response, &own, "hx_gate_response", err);
 
 	if (code)
@@ -495,13 +490,12 @@ enum hx_code hx_gate_complete(struct hx_gate_entry *entry, const struct hx_gate_
 	if (entry->at == ENTRY_DOUBTFUL && writes_n != entry->writes_n)
 		return error_set(err, HX_WRONG_STATUS, "a completion that is in doubt can only be repeated as it was");
 	entry->writes_n = writes_n;
-	strbuf_init(&stored, 2 * HX_GATE_BODY_BYTES_MAX);
+	LOCAL_STRBUF(stored, 2 * HX_GATE_BODY_BYTES_MAX);
 	code = encode(&own, &stored, err);
 	entry->guard.ask.response = strbuf_slice(&stored);
-	if (!code)
-		code = writes_n ? complete_with(entry, writes_n, writes, err) : complete_alone(entry, err);
-	strbuf_release(&stored);
-	return code;
+	if (code)
+		return code;
+	return writes_n ? complete_with(entry, writes_n, writes, err) : complete_alone(entry, err);
 }
 
 enum hx_code hx_gate_abort(struct hx_gate_entry *entry, struct hx_error *err)

@@ -129,6 +129,7 @@ static void read_cache_errors(const struct reader *r, const struct json_node *no
 			policy_refuse(r, node, field->name, "\"none\", \"4xx\", \"all\" or an array of statuses");
 		else if (reader_choice(r, node, field->name, words, &word))
 			p->cache_errors = word;
+		p->cache_list_n = 0; /* of the file, where this is a route */
 		return;
 	}
 	list = reader_list(r, node, field->name, 0, GATE_LIST_MAX, sizeof *list);
@@ -175,14 +176,6 @@ static void check_lease(const struct reader *r, const struct json_node *object, 
 
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", NULL};
 
-static bool is_method(struct slice text)
-{
-	for (size_t i = 0; methods[i]; i++)
-		if (slice_is(text, methods[i]))
-			return true;
-	return false;
-}
-
 /* What a path can have, and *: a query is no part of it, so a pattern with one would match nothing. */
 static bool is_pattern(struct slice text)
 {
@@ -195,15 +188,14 @@ static bool is_pattern(struct slice text)
 static void read_match(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct gate_route *route = ret;
-	const char *text, *space;
+	const char *text;
 	struct slice method, pattern;
 
 	if (!reader_text(r, node, field->name, GATE_MATCH_BYTES_MAX, &text))
 		return;
-	space = strchr(text, ' ');
-	method = slice_of(text, space ? (size_t)(space - text) : strlen(text));
-	pattern = slice_str(space ? space + 1 : "");
-	if (!is_method(method))
+	pattern = slice_str(text);
+	method = slice_cut(&pattern, ' ');
+	if (!slice_in(method, methods))
 		reader_report(r, node->at.line, "value", "match is \"%s\": there is no method \"%s\"%s",
 			      excerpt_of(slice_str(text)).text, excerpt_of(method).text,
 			      reader_suggest(r, method, methods).text);
@@ -436,13 +428,10 @@ void gate_config_parse(const char *file, struct slice text, struct arena *arena,
 
 void gate_config_load(const char *path, struct arena *arena, struct findings *findings, struct gate_config *ret_config)
 {
-	struct strbuf text;
-
 	gate_config_init(ret_config);
-	strbuf_init(&text, CONFIG_BYTES_MAX + 1);
+	LOCAL_STRBUF(text, CONFIG_BYTES_MAX + 1);
 	if (file_load(path, &text, findings))
 		gate_config_parse(path, strbuf_slice(&text), arena, findings, ret_config);
-	strbuf_release(&text);
 }
 
 /* ---- asking ---- */
@@ -479,7 +468,7 @@ static bool pattern_matches(struct slice pattern, struct slice path)
 
 const struct gate_policy *gate_config_match(const struct gate_config *config, struct slice method, struct slice path)
 {
-	if (!is_method(method))
+	if (!slice_in(method, methods))
 		return NULL;
 	for (size_t i = 0; i < config->routes_n; i++)
 		if (slice_eq(config->routes[i].method, method) && pattern_matches(config->routes[i].pattern, path))
@@ -493,18 +482,8 @@ bool gate_policy_stores(const struct gate_policy *policy, int status)
 		return status >= 200;
 	if (is_never_stored(status))
 		return false;
-	switch (policy->cache_errors) {
-	case GATE_CACHE_NONE:
-		return false;
-	case GATE_CACHE_4XX:
-		return status < 500;
-	case GATE_CACHE_ALL:
-		return true;
-	case GATE_CACHE_LIST:
-		break;
-	}
-	for (size_t i = 0; i < policy->cache_list_n; i++)
+	for (size_t i = 0; i < policy->cache_list_n; i++) /* of GATE_CACHE_LIST */
 		if (policy->cache_list[i] == status)
 			return true;
-	return false;
+	return policy->cache_errors == GATE_CACHE_ALL || (policy->cache_errors == GATE_CACHE_4XX && status < 500);
 }

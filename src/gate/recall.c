@@ -82,8 +82,8 @@ void recall_keep(struct recall *recall, const struct hx_gate_claim *claim, struc
 	pthread_mutex_unlock(&recall->locks[place % LOCKS]);
 }
 
-static bool find(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now,
-		 struct strbuf *response)
+bool recall_find(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now,
+		 struct strbuf *ret_response)
 {
 	size_t place = place_of(claim->key);
 	const struct slot *slot = &recall->slots[place];
@@ -93,21 +93,10 @@ static bool find(struct recall *recall, const struct hx_gate_claim *claim, struc
 	known = has_key(slot, claim->key) && now.ns < slot->until.ns &&
 		memcmp(slot->caller, claim->caller, sizeof slot->caller) == 0 &&
 		memcmp(slot->fingerprint, claim->fingerprint, sizeof slot->fingerprint) == 0;
-	if (known && response)
-		strbuf_add_slice(response, strbuf_slice(&slot->response));
+	if (known && ret_response)
+		strbuf_add_slice(ret_response, strbuf_slice(&slot->response));
 	pthread_mutex_unlock(&recall->locks[place % LOCKS]);
 	return known;
-}
-
-bool recall_find(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now,
-		 struct strbuf *ret_response)
-{
-	return find(recall, claim, now, ret_response);
-}
-
-bool recall_knows(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now)
-{
-	return find(recall, claim, now, /* response= */ NULL);
 }
 
 void recall_drop(struct recall *recall, const unsigned char key[HX_GATE_KEY_BYTES])

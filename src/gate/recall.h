@@ -31,10 +31,8 @@ void recall_free(struct recall *recall);
 /* The record of this claim's key is COMPLETED with this response, and lives for ttl_ms from `since` on. */
 void recall_keep(struct recall *recall, const struct hx_gate_claim *claim, struct slice response, int64_t ttl_ms,
 		 struct mono_time since);
-/* Appends the response and returns true if it is still known, for the same caller and fingerprint. */
+/* Is it still known, for the same caller and fingerprint? Then its response is appended, if that is asked for. */
 bool recall_find(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now,
 		 struct strbuf *ret_response);
-/* The same, without the response. */
-bool recall_knows(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now);
 /* The record has been forgotten. */
 void recall_drop(struct recall *recall, const unsigned char key[HX_GATE_KEY_BYTES]);

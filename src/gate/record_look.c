@@ -121,7 +121,6 @@ void gate_add_tally(struct unit *unit, const struct gate_ask *ask)
 
 /* ---- answers ---- */
 
-/* The state of a live record, as somebody sees it who does not hold it. */
 enum gate_verdict gate_state_of(bool completed, bool held, int64_t left_ms)
 {
 	if (completed)

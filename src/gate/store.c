@@ -5,17 +5,13 @@
 
 static bool recalled(struct gate_store *store, struct gate_ticket *ticket)
 {
-	struct strbuf response;
-	bool known;
+	LOCAL_STRBUF(response, RECALL_BYTES_MAX);
 
-	strbuf_init(&response, RECALL_BYTES_MAX);
-	known = recall_find(store->recall, &ticket->ask.claim, ticket->asked, &response) && !response.failed;
-	if (known) {
-		ticket->reply = (struct gate_reply){.verdict = GATE_COMPLETED, .response = strbuf_slice(&response)};
-		ticket->done(ticket);
-	}
-	strbuf_release(&response);
-	return known;
+	if (!recall_find(store->recall, &ticket->ask.claim, ticket->asked, &response) || response.failed)
+		return false;
+	ticket->reply = (struct gate_reply){.verdict = GATE_COMPLETED, .response = strbuf_slice(&response)};
+	ticket->done(ticket);
+	return true;
 }
 
 void gate_ask(struct gate_store *store, struct gate_ticket *ticket)
@@ -80,7 +76,7 @@ bool gate_store_has_old(const struct gate_store *store)
 
 bool gate_is_recalled(struct gate_store *store, const struct hx_gate_claim *claim)
 {
-	return store->recall && recall_knows(store->recall, claim, clock_mono(store->clock));
+	return store->recall && recall_find(store->recall, claim, clock_mono(store->clock), /* ret_response= */ NULL);
 }
 
 void gate_note_completed(struct gate_store *store, const struct hx_gate_claim *claim, struct slice response)

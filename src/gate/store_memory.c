@@ -361,24 +361,19 @@ static bool keep_response(struct gate_memory *m, struct slot *slot, struct blob 
 static bool keep_status(struct slot *slot, struct slice response)
 {
 	struct gate_response whole;
-	struct arena arena;
-	struct strbuf bodiless;
-	bool ours;
+	LOCAL_ARENA(arena, UINT16_MAX * sizeof *whole.fields + 4096);
+	LOCAL_STRBUF(bodiless, RESERVE_BYTES);
 
-	arena_init(&arena, UINT16_MAX * sizeof *whole.fields + 4096);
-	strbuf_init(&bodiless, RESERVE_BYTES);
-	ours = gate_response_decode(response, &arena, /* err= */ NULL, &whole) == HX_OK;
-	if (ours)
-		gate_response_encode(&(struct gate_response){.status = whole.status, .body_missing = true}, &bodiless);
-	if (ours && !bodiless.failed) {
-		ASSERT(bodiless.n == RESERVE_BYTES);
-		memcpy(slot->reserve->bytes, bodiless.p, RESERVE_BYTES);
-		slot->response = slot->reserve;
-		slot->reserve = NULL;
-	}
-	strbuf_release(&bodiless);
-	arena_release(&arena);
-	return slot->response != NULL;
+	if (gate_response_decode(response, &arena, /* err= */ NULL, &whole))
+		return false;
+	gate_response_encode(&(struct gate_response){.status = whole.status, .body_missing = true}, &bodiless);
+	if (bodiless.failed)
+		return false;
+	ASSERT(bodiless.n == RESERVE_BYTES);
+	memcpy(slot->reserve->bytes, bodiless.p, RESERVE_BYTES);
+	slot->response = slot->reserve;
+	slot->reserve = NULL;
+	return true;
 }
 
 /* Without a copy of the response there was no memory for one. */

@@ -50,9 +50,8 @@ static void metrics(struct http_call *call)
 	const struct gate_admin *admin = call->context;
 	struct http_server *door = admin->door;
 	struct http_stats http = {0};
-	struct strbuf text;
 
-	strbuf_init(&text, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 	proxy_write_metrics(admin->proxy, &text);
 	if (door)
 		http_server_read_stats(door, &http);
@@ -61,7 +60,6 @@ static void metrics(struct http_call *call)
 
 	METRICS_ADD_ALL(&text, of_door);
 	http_respond_text(call->exchange, 200, METRICS_CONTENT_TYPE, strbuf_slice(&text));
-	strbuf_release(&text);
 }
 
 /* ---- asking ---- */
@@ -182,9 +180,7 @@ static void add_item(struct strbuf *text, const struct gate_sight *sight)
 
 static void show(struct inquiry *inquiry)
 {
-	struct strbuf text;
-
-	strbuf_init(&text, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 	strbuf_add_str(&text, "{\"items\":[");
 	for (size_t i = 0; i < inquiry->items_n; i++) {
 		strbuf_add_str(&text, i ? "," : "");
@@ -196,7 +192,6 @@ static void show(struct inquiry *inquiry)
 	else
 		strbuf_add_str(&text, "null}\n");
 	http_respond_text(inquiry->exchange, 200, "application/json", strbuf_slice(&text));
-	strbuf_release(&text);
 }
 
 static void looked(struct http_exchange *exchange, void *data)
@@ -227,16 +222,14 @@ static bool read_number(struct http_call *call, const char *name, int64_t *ret_n
 	struct slice text;
 	uint64_t number = 0;
 
-	if (query_get(&call->query, name, &err, &text) != HX_OK) {
+	enum hx_code code = query_get(&call->query, name, &err, &text);
+
+	if (!code && text.n && !digits_number(text, INT64_MAX, &number))
+		code = error_set(&err, HX_VALIDATION_ERROR, "a cursor is as the page before told it");
+	if (code)
 		http_respond_error(call->exchange, &err);
-		return false;
-	}
-	if (text.n && !digits_number(text, INT64_MAX, &number)) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "a cursor is as the page before told it");
-		return false;
-	}
 	*ret_number = (int64_t)number;
-	return true;
+	return !code;
 }
 
 static bool is_asked(struct http_call *call, const char *name)
@@ -250,12 +243,12 @@ static bool read_look(struct http_call *call, struct gate_ask *ask)
 {
 	struct hx_error err;
 
-	if (query_get(&call->query, "key", &err, &ask->key_text) != HX_OK) {
+	enum hx_code code = query_get(&call->query, "key", &err, &ask->key_text);
+
+	if (!code && ask->key_text.p && ask->key_text.n == 0)
+		code = error_set(&err, HX_VALIDATION_ERROR, "no client can have sent an empty key");
+	if (code) {
 		http_respond_error(call->exchange, &err);
-		return false;
-	}
-	if (ask->key_text.p && ask->key_text.n == 0) {
-		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "no client can have sent an empty key");
 		return false;
 	}
 	if (is_asked(call, "all"))
@@ -288,37 +281,34 @@ static void look(struct http_call *call)
 
 static void decided(struct http_exchange *exchange, void *data)
 {
+	static const struct {
+		enum hx_code code;
+		const char *words;
+	} refusals[] = {
+		[GATE_ABSENT] = {HX_NOT_FOUND, "there is no such record"},
+		[GATE_IN_FLIGHT] = {HX_IN_FLIGHT, "its lease lasts: the first request may be at work"},
+		[GATE_COMPLETED] = {HX_ALREADY_COMPLETED, "it has been answered: there is nothing to resolve"},
+		[GATE_STALE] = {HX_CONCURRENCY_ERROR, "somebody has used the key since it was looked at"},
+		[GATE_UNAVAILABLE] = {HX_STORE_UNAVAILABLE, NULL},
+	};
 	struct inquiry *inquiry = data;
 	const struct gate_ask *ask = &inquiry->ticket.ask;
+	enum gate_verdict verdict = inquiry->ticket.reply.verdict;
 	bool forgets = ask->op == GATE_FORGET;
 	const char *outcome = forgets ? "forgotten" : ask->response.n ? "done" : "not_done";
 	char record[2 * SHA256_BYTES + 1];
 
-	switch (inquiry->ticket.reply.verdict) {
-	case GATE_DONE:
-		sha256_hex(ask->claim.key, record);
-		log_info(inquiry->admin->log,
-			 forgets ? "a record was forgotten by request" : "a record was resolved by request",
-			 log_text("outcome", outcome), log_text("record", record));
-		http_respond_text(exchange, 200, "application/json",
-				  slice_str(forgets ? "{\"forgotten\":true}\n" : "{\"resolved\":true}\n"));
-		break;
-	case GATE_ABSENT:
-		http_respond_code(exchange, HX_NOT_FOUND, "there is no such record");
-		break;
-	case GATE_IN_FLIGHT:
-		http_respond_code(exchange, HX_IN_FLIGHT, "its lease lasts: the first request may be at work");
-		break;
-	case GATE_COMPLETED:
-		http_respond_code(exchange, HX_ALREADY_COMPLETED, "it has been answered: there is nothing to resolve");
-		break;
-	case GATE_STALE:
-		http_respond_code(exchange, HX_CONCURRENCY_ERROR, "somebody has used the key since it was looked at");
-		break;
-	default:
-		http_respond_code(exchange, HX_STORE_UNAVAILABLE, NULL);
-		break;
+	if (verdict != GATE_DONE) {
+		http_respond_code(exchange, refusals[verdict].code ? refusals[verdict].code : HX_STORE_UNAVAILABLE,
+				  refusals[verdict].words);
+		return;
 	}
+	sha256_hex(ask->claim.key, record);
+	log_info(inquiry->admin->log,
+		 forgets ? "a record was forgotten by request" : "a record was resolved by request",
+		 log_text("outcome", outcome), log_text("record", record));
+	http_respond_text(exchange, 200, "application/json",
+			  slice_str(forgets ? "{\"forgotten\":true}\n" : "{\"resolved\":true}\n"));
 }
 
 /* NULL: it cannot be asked, and that is answered. */

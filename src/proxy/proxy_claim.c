@@ -260,9 +260,8 @@ static struct slice about_text(const struct proxy_job *job, const struct gate_sc
 {
 	const struct gate_policy *policy = job->policy;
 	struct slice about = {0};
-	struct strbuf text;
 
-	strbuf_init(&text, GATE_ABOUT_BYTES_MAX);
+	LOCAL_STRBUF(text, GATE_ABOUT_BYTES_MAX);
 	for (int left_out = 0; left_out < 3 && !about.p; left_out++) {
 		strbuf_reset(&text);
 		strbuf_addf(&text, "{\"gate\":\"%s\"", job->home->proxy->options.config->name);
@@ -280,7 +279,6 @@ static struct slice about_text(const struct proxy_job *job, const struct gate_sc
 		if (!text.failed)
 			about = arena_copy(arena, strbuf_slice(&text));
 	}
-	strbuf_release(&text);
 	return about;
 }
 

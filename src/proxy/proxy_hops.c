@@ -52,16 +52,14 @@ static void reflect(const struct wire_request *request, struct strbuf *text)
 static void answer_trace(struct http_exchange *exchange)
 {
 	struct wire_field type = {slice_str("Content-Type"), slice_str("message/http")};
-	struct strbuf text;
 
-	strbuf_init(&text, REFLECTED_BYTES_MAX);
+	LOCAL_STRBUF(text, REFLECTED_BYTES_MAX);
 	reflect(&http_exchange_request(exchange)->wire, &text);
 	if (text.failed)
 		http_respond_code(exchange, HX_NO_MEMORY, NULL);
 	else
 		http_respond(exchange,
 			     &(struct http_answer){.status = 200, .fields = {&type, 1}, .body = strbuf_slice(&text)});
-	strbuf_release(&text);
 }
 
 void proxy_answer_last_hop(struct http_exchange *exchange)

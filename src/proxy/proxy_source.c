@@ -64,16 +64,12 @@ static size_t find_cookie(struct slice field, struct slice name, struct slice *r
 	size_t found = 0;
 
 	while (field.n > 0) {
-		const char *end = memchr(field.p, ';', field.n);
-		struct slice pair = slice_trim(slice_of(field.p, end ? (size_t)(end - field.p) : field.n));
-		const char *equals = pair.n ? memchr(pair.p, '=', pair.n) : NULL;
-		size_t n = equals ? (size_t)(equals - pair.p) : 0;
+		struct slice value = slice_trim(slice_cut(&field, ';')), its_name = slice_cut(&value, '=');
 
-		if (equals && slice_eq(slice_of(pair.p, n), name)) {
-			*ret_value = slice_of(equals + 1, pair.n - n - 1);
+		if (value.p && slice_eq(its_name, name)) {
+			*ret_value = value;
 			found++;
 		}
-		field = end ? slice_of(end + 1, field.n - (size_t)(end + 1 - field.p)) : slice_of(NULL, 0);
 	}
 	return found;
 }
@@ -163,30 +159,20 @@ static enum hx_code json_value(const struct gate_source *source, struct slice te
 
 /* ---- tokens ---- */
 
-static int base64url_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
-
 /* Base64 for URLs without padding (RFC 7515). p NULL: it is not that, or (the arena knows) no memory. */
 static struct slice base64url_decode(struct slice text, struct arena *arena)
 {
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	char *bytes = text.n % 4 == 1 ? NULL : arena_alloc(arena, text.n / 4 * 3 + 3);
 	uint32_t bits = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; bytes && i < text.n; i++) {
-		int value = base64url_value(text.p[i]);
+		const char *digit = memchr(digits, text.p[i], 64);
 
-		if (value < 0)
+		if (!digit)
 			return (struct slice){0};
-		bits = bits << 6 | (uint32_t)value;
+		bits = bits << 6 | (uint32_t)(digit - digits);
 		if (i % 4 != 0)
 			bytes[n++] = (char)(bits >> (6 - 2 * (i % 4)) & 0xff);
 	}
@@ -196,16 +182,14 @@ static struct slice base64url_decode(struct slice text, struct arena *arena)
 /* The claims of a bearer token that is a JWT. p NULL: there is none. It is not verified. */
 static struct slice claims_of(struct slice authorization, struct arena *arena)
 {
-	static const char scheme[] = "bearer ";
-	const char *first, *second;
-	struct slice token;
+	struct slice token, claims;
 
-	if (authorization.n < sizeof scheme || !slice_eq_nocase(slice_of(authorization.p, 7), slice_str(scheme)))
+	if (!slice_starts_nocase(authorization, "bearer "))
 		return (struct slice){0};
-	token = slice_trim(slice_of(authorization.p + 7, authorization.n - 7));
-	first = token.n ? memchr(token.p, '.', token.n) : NULL;
-	second = first ? memchr(first + 1, '.', token.n - (size_t)(first + 1 - token.p)) : NULL;
-	return second ? base64url_decode(slice_of(first + 1, (size_t)(second - first - 1)), arena) : (struct slice){0};
+	token = slice_trim(slice_from(authorization, strlen("bearer ")));
+	(void)slice_cut(&token, '.'); /* the head, which says how it is signed */
+	claims = slice_cut(&token, '.');
+	return token.p ? base64url_decode(claims, arena) : (struct slice){0};
 }
 
 static enum hx_code claim_value(const struct gate_source *source, struct wire_fields fields, struct arena *arena,

@@ -93,13 +93,12 @@ static void drop_socket(int fd, struct tls_link *tls)
 bool proxy_open_tunnel(struct proxy_job *job, int fd, struct tls_link *tls, struct slice rest)
 {
 	int64_t idle_ms = job->rules->config->tunnel_timeout_ms;
-	struct strbuf head, to_client, to_service;
+	struct strbuf to_client, to_service;
 	struct slice protocol;
 	int client;
+	LOCAL_STRBUF(head, TUNNEL_BYTES);
 
-	strbuf_init(&head, TUNNEL_BYTES);
 	if (!is_asked_for(&job->request->wire, &job->call.response, &protocol) || !write_head(job, protocol, &head)) {
-		strbuf_release(&head);
 		drop_socket(fd, tls);
 		return false;
 	}
@@ -110,7 +109,6 @@ bool proxy_open_tunnel(struct proxy_job *job, int fd, struct tls_link *tls, stru
 	job->answer = ANSWER_GIVEN;
 	strbuf_add_slice(&to_client, strbuf_slice(&head));
 	strbuf_add_slice(&to_client, rest);
-	strbuf_release(&head);
 	if (client < 0 || to_client.failed || to_service.failed) {
 		drop_socket(fd, tls);
 		if (client >= 0)

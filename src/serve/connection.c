@@ -59,23 +59,16 @@ static const unsigned transitions[] = {
 /* Where it waits; NULL: where it is. */
 static struct deadline_queue *queue_of(struct server_loop *home, enum connection_state state)
 {
-	switch (state) {
-	case CONNECTION_IDLE:
-		return &home->idle;
-	case CONNECTION_HEAD:
-		return &home->reading;
-	case CONNECTION_HANDLING:
-		return &home->handling;
-	case CONNECTION_ANSWERING:
-		return &home->writing;
-	case CONNECTION_LINGERING:
-		return &home->lingering;
-	case CONNECTION_BODY: /* one deadline for the whole request */
-	case CONNECTION_NEW:
-	case CONNECTION_CLOSED:
-		break;
-	}
-	return NULL;
+	struct deadline_queue *const queues[] = {
+		[CONNECTION_IDLE] = &home->idle,
+		[CONNECTION_HEAD] = &home->reading, /* one deadline for the whole request, and so none of BODY's */
+		[CONNECTION_HANDLING] = &home->handling,
+		[CONNECTION_ANSWERING] = &home->writing,
+		[CONNECTION_LINGERING] = &home->lingering,
+		[CONNECTION_CLOSED] = NULL,
+	};
+
+	return queues[state];
 }
 
 /* There is an exchange from the end of the head to the end of the answer. */

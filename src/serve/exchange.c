@@ -366,20 +366,18 @@ bool http_resume(struct http_exchange *exchange, void (*fn)(struct http_exchange
 
 void http_send_interim(struct http_exchange *ex, const struct http_answer *head)
 {
-	struct strbuf text;
 	bool good = true;
 
 	ASSERT(ex->phase == EXCHANGE_OPEN && head->status >= 102 && head->status <= 199);
 	if (!ex->connection || ex->request.wire.head.minor == 0)
 		return;
-	strbuf_init(&text, OUT_BYTES_MAX);
+	LOCAL_STRBUF(text, OUT_BYTES_MAX);
 	head_write_status(head->status, &text);
 	for (size_t i = 0; i < head->fields.n; i++)
 		good &= head_write_field(head->fields.at[i].name, head->fields.at[i].value, &text);
 	head_write_end(&text);
 	if (good && !text.failed)
 		connection_send_interim(ex->connection, strbuf_slice(&text));
-	strbuf_release(&text);
 }
 
 int http_take_socket(struct http_exchange *ex, struct strbuf *ret_unsent, struct strbuf *ret_unread)

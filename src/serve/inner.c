@@ -34,12 +34,10 @@ static enum hx_code parse(struct http_exchange *ex, const struct http_inner *inn
 static void refuse(struct http_inner *inner, enum hx_code code, const char *reason)
 {
 	struct http_answer answer;
-	struct arena arena;
 
-	arena_init(&arena, 16384);
+	LOCAL_ARENA(arena, 16384);
 	problem_answer(&(struct problem){.code = code, .detail = slice_str(reason)}, &arena, &answer);
 	inner->answered(inner, &answer);
-	arena_release(&arena);
 }
 
 /* In the loop's thread. */

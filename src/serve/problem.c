@@ -45,10 +45,9 @@ static void write_fields(const struct problem *problem, struct arena *arena, str
 void problem_answer(const struct problem *problem, struct arena *arena, struct http_answer *ret_answer)
 {
 	struct http_answer answer = {.status = hx_code_http_status(problem->code), .code = problem->code};
-	struct strbuf sb;
 
 	ASSERT(problem->code != HX_OK);
-	strbuf_init(&sb, arena->max_bytes);
+	LOCAL_STRBUF(sb, arena->max_bytes);
 	write_body(problem, &sb);
 	if (!sb.failed) {
 		write_fields(problem, arena, &answer);
@@ -56,7 +55,6 @@ void problem_answer(const struct problem *problem, struct arena *arena, struct h
 	}
 	if (sb.failed || arena->failed)
 		answer = (struct http_answer){.status = answer.status, .code = problem->code};
-	strbuf_release(&sb);
 	*ret_answer = answer;
 }
 

@@ -246,16 +246,13 @@ static const char *nothing_words(const struct router *router, const struct segme
 
 static void answer_no_route(const struct router *router, const struct segments *path, struct http_exchange *exchange)
 {
-	struct strbuf allow;
-
-	strbuf_init(&allow, 256);
+	LOCAL_STRBUF(allow, 256);
 	if (path->n > 0)
 		write_allow(router, path, &allow);
 	if (allow.n > 0)
 		answer_allow(exchange, strbuf_slice(&allow));
 	else
 		http_respond_code(exchange, HX_NOT_FOUND, nothing_words(router, path, exchange));
-	strbuf_release(&allow);
 }
 
 /* ---- dispatching ---- */

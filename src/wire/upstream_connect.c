@@ -118,7 +118,6 @@ static void try_next(struct upstream_connection *c, int error)
 	connect_on(c);
 }
 
-/* It has had its time, and there is another one to try. */
 void upstream_give_up_address(struct deadline *deadline)
 {
 	try_next(CONTAINER_OF(deadline, struct upstream_connection, closes), ETIMEDOUT);
@@ -159,7 +158,6 @@ static bool greeted(struct upstream_connection *c)
 	return false;
 }
 
-/* True when it is connected. */
 bool upstream_connected(struct upstream_connection *c)
 {
 	socklen_t n = sizeof(int);

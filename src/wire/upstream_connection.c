@@ -110,7 +110,6 @@ static void end_call(struct upstream_call *call, enum upstream_end end, enum hx_
 	call->ended(call, end);
 }
 
-/* Not on this connection. A call that is repeated was sent on another one. */
 void upstream_not_sent(struct upstream_connection *c, const char *reason)
 {
 	enum upstream_end end = UPSTREAM_NOT_SENT;
