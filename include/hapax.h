@@ -35,7 +35,7 @@ extern "C" {
 
 /*
  * X(name, number, http status, exit code, text). The name without HX_ is the `code` of problem+json. They stand in the order of
- * their statuses; the number is for ever: a new one takes the next (50 is the last), wherever it stands.
+ * their statuses; the number is for ever: a new one takes a greater one than any, wherever it stands.
  */
 /* clang-format off */
 #define HX_CODES(X) \
@@ -57,6 +57,7 @@ extern "C" {
 	X(ALREADY_EXISTS, 13, 409, 5, "there is one already") \
 	X(CONCURRENCY_ERROR, 14, 409, 5, "the subject was changed by somebody else in between") \
 	X(ALREADY_COMPLETED, 15, 409, 5, "it has been completed, and cannot be undone this way") \
+	X(RESTARTED, 58, 409, 5, "the run was restarted: another one goes on in its place") \
 	X(STALE_FENCE, 16, 409, 5, "the claim has passed to another owner") \
 	X(ENTRY_LOCKED, 17, 409, 5, "it is being processed, please do not submit it again") \
 	X(IN_FLIGHT, 18, 409, 5, "the first request with this key is still in flight, or its outcome is not known") \
@@ -93,14 +94,19 @@ extern "C" {
 	X(VERSION_NOT_SUPPORTED, 45, 505, 2, "only HTTP/1.0 and HTTP/1.1 are spoken here")
 /* clang-format on */
 
+/* As large as the greatest number needs. */
+union hx_code_span {
+#define X(name, number, http, exit_code, text) char HX_##name##_span[(number) + 1];
+	HX_CODES(X)
+#undef X
+};
+
 enum hx_code {
 #define X(name, number, http, exit_code, text) HX_##name = (number),
 	HX_CODES(X)
 #undef X
-/* How many this header knows; there are no gaps. A newer library may return one from there on. */
-#define X(name, number, http, exit_code, text) +1
-		HX_CODE_COUNT = HX_CODES(X)
-#undef X
+	/* One more than the greatest that this header knows; one in between may be nobody's. A newer library may return one from there on. */
+	HX_CODE_COUNT = sizeof(union hx_code_span)
 };
 
 /* What went wrong, in words. `detail` is always terminated; an over-long detail is cut. */

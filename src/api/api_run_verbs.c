@@ -40,11 +40,26 @@ static int status_of(const struct run_verb *v)
 	return later ? 202 : 200;
 }
 
+/* The new run as it is when it is made. */
+static void write_restarted(const struct run_verb *v, struct strbuf *text)
+{
+	strbuf_add_char(text, '{');
+	json_more_id(text, "id", "run", v->restart.subject);
+	json_more_text(text, "status", slice_str(RUN_PENDING));
+	json_more_int(text, "version", 1);
+	json_more_id(text, "restartOf", "run", v->rq->subject);
+	strbuf_add_char(text, '}');
+}
+
 /* The verb as it is told when it is done, or before, in the unit that gets it done. */
 static void write_answer(const void *of, struct strbuf *text)
 {
 	const struct run_verb *v = of;
 
+	if (v->rq->kind == RUN_RESTART) {
+		write_restarted(v, text);
+		return;
+	}
 	strbuf_add_char(text, '{');
 	json_more_id(text, "id", "run", v->rq->subject);
 	json_more_text(text, "status", slice_str(v->status));
@@ -56,7 +71,7 @@ static void write_answer(const void *of, struct strbuf *text)
 
 static struct api_told told_of(const struct run_verb *v)
 {
-	return (struct api_told){status_of(v), v->version, write_answer, v};
+	return (struct api_told){status_of(v), v->rq->kind == RUN_RESTART ? 1 : v->version, write_answer, v};
 }
 
 static void add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
@@ -77,7 +92,7 @@ static void note_done(struct verb_call *vc)
 	if (vc->task.call->gate && !vc->verb.changed)
 		api_gate_not_carried(vc->task.call->gate);
 	/* One that nobody had begun is cancelled here and now; all others end where they are driven. */
-	if (vc->verb.changed && vc->verb.row.machine)
+	if (vc->verb.changed && vc->verb.row.machine && vc->rq.kind != RUN_RESTART)
 		tally_add(&api_parts(vc->task.call)->metrics->runs_ended, vc->verb.row.machine->definition->name,
 			  vc->verb.status);
 }
@@ -201,6 +216,33 @@ void api_run_pause(struct http_call *call)
 void api_run_resume(struct http_call *call)
 {
 	start_plain(call, RUN_RESUME);
+}
+
+/* ---- restart ---- */
+
+static bool read_input(struct http_call *call, struct json body, struct slice *ret_input)
+{
+	struct json value;
+
+	if (!json_find(body, slice_str("input"), &value))
+		return true;
+	if (json_type(value) != JSON_OBJECT)
+		return api_invalid(call, "input must be an object");
+	*ret_input = value.raw;
+	return value.raw.n <= RUN_INPUT_BYTES_MAX || api_refuse(call, HX_TOO_LARGE, "input is at most 1 MiB");
+}
+
+void api_run_restart(struct http_call *call)
+{
+	static const char *const known[] = {"from", "input", NULL};
+	struct run_verb_request rq = {
+		.kind = RUN_RESTART, .requester = api_requester(call), .traceparent = api_traceparent(call)};
+	struct json body;
+
+	if (api_body(call, known, &body) &&
+	    api_name_member(call, body, "from", "from is the name of a step", &rq.name) &&
+	    read_input(call, body, &rq.data))
+		verb_start(call, &rq);
 }
 
 /* ---- events ---- */

@@ -348,9 +348,11 @@ static void add_enum(struct strbuf *text, const char *name, const char *const va
 static void add_codes(struct strbuf *text)
 {
 	const char *names[HX_CODE_COUNT] = {0};
+	size_t n = 0;
 
 	for (int code = HX_OK + 1; code < HX_CODE_COUNT; code++)
-		names[code - 1] = hx_code_name(code);
+		if (code == HX_INTERNAL || strcmp(hx_code_name(code), "INTERNAL") != 0) /* or it is nobody's */
+			names[n++] = hx_code_name(code);
 	add_enum(text, "Code", names);
 }
 

@@ -11,6 +11,7 @@ struct run_shown {
 	int64_t created_at, started_at, completed_at, updated_at;
 	int64_t parent, parent_n; /* 0: it has none */
 	struct slice parent_step;
+	int64_t restart_of, restarted_by; /* 0: none */
 };
 
 static void add_state(struct strbuf *text, const void *shown)
@@ -37,6 +38,22 @@ static void add_parent(struct strbuf *text, const void *context)
 	strbuf_add_char(text, '}');
 }
 
+static void add_restart_of(struct strbuf *text, const void *context)
+{
+	const struct run_shown *shown = context;
+
+	if (shown->restart_of)
+		json_more_id(text, "restartOf", "run", shown->restart_of);
+}
+
+static void add_restarted_by(struct strbuf *text, const void *context)
+{
+	const struct run_shown *shown = context;
+
+	if (shown->restarted_by)
+		json_more_id(text, "restartedBy", "run", shown->restarted_by);
+}
+
 #define AT(field) .at = offsetof(struct run_shown, field)
 
 static const struct row_member members[] = {
@@ -52,6 +69,8 @@ static const struct row_member members[] = {
 	{"error", ROW_JSON, AT(error)},
 	{"idempotencyKey", ROW_TEXT, AT(key)},
 	{"parent", ROW_OWN, .add = add_parent},
+	{"restartOf", ROW_OWN, .add = add_restart_of},
+	{"restartedBy", ROW_OWN, .add = add_restarted_by},
 	{"createdAt", ROW_TIME, AT(created_at)},
 	{"startedAt", ROW_TIME, AT(started_at)},
 	{"completedAt", ROW_TIME, AT(completed_at)},
@@ -183,6 +202,8 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 		.parent = row->parent,
 		.parent_n = row->parent_n,
 		.parent_step = row->parent_step,
+		.restart_of = row->restart_of,
+		.restarted_by = row->restarted_by,
 		.created_at = row->created_at,
 		.started_at = row->started_at,
 		.completed_at = row->completed_at,
@@ -239,6 +260,8 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 		.parent = int_of(rows, i, RUN_PARENT),
 		.parent_n = int_of(rows, i, RUN_PARENT_N),
 		.parent_step = text_of(rows, i, RUN_PARENT_STEP),
+		.restart_of = int_of(rows, i, RUN_RESTART_OF),
+		.restarted_by = int_of(rows, i, RUN_RESTARTED_BY),
 		.key = text_of(rows, i, RUN_KEY),
 		.created_at = int_of(rows, i, RUN_CREATED_AT),
 		.started_at = int_of(rows, i, RUN_STARTED_AT),

@@ -21,7 +21,7 @@ static const struct {
 
 static enum hx_code known(enum hx_code code)
 {
-	return (unsigned)code < HX_CODE_COUNT ? code : HX_INTERNAL;
+	return (unsigned)code < HX_CODE_COUNT && codes[code].name ? code : HX_INTERNAL;
 }
 
 const char *hx_code_name(enum hx_code code)

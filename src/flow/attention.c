@@ -20,7 +20,7 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 	" s.id, r.workflow, '', s.status, s.updated_at," \
 	" CASE WHEN r.awaits LIKE 'approval %' THEN substr(r.awaits, 10) END, r.error" \
 	" FROM hx_run r JOIN hx_subject s ON s.id = r.subject" \
-	" WHERE r.expired = 0 AND (r.awaits = 'person' OR r.awaits LIKE 'approval %' OR (r.completed_at IS NOT NULL AND r.step_status = 'FAILED'))" \
+	" WHERE r.expired = 0 AND r.restarted_by IS NULL AND (r.awaits = 'person' OR r.awaits LIKE 'approval %' OR (r.completed_at IS NOT NULL AND r.step_status = 'FAILED'))" \
 	" AND (r.completed_at IS NULL OR s.status = 'FAILED') AND (s.status <> 'PAUSED' OR r.awaits = 'person')" \
 	where("r", "") most
 #define PAUSED(where, most) \

@@ -177,7 +177,9 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_AROUND, INT, around, "r.around")                                                                         \
 	X(RUN_DEPTH, INT, depth, "r.depth")                                                                            \
 	X(RUN_ASKED, TEXT, asked, "r.asked")                                                                           \
-	X(RUN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")
+	X(RUN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")                                                       \
+	X(RUN_RESTART_OF, INT, restart_of, "r.restart_of")                                                             \
+	X(RUN_RESTARTED_BY, INT, restarted_by, "r.restarted_by")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
@@ -234,6 +236,9 @@ struct run_done {
 	int64_t started_at, completed_at;
 	int64_t undone_at;    /* 0: not */
 	size_t outputs_bytes; /* of this one and all before it */
+	/* Of a run that was restarted: who has carried it out, and with which input; 0, .p NULL: this run, its own. */
+	int64_t made_by;
+	struct slice made_with;
 };
 
 /*
@@ -265,6 +270,7 @@ struct run_row {
 	int64_t around;           /* the run whose input, state and events it sees; 0: its own */
 	int64_t depth;
 	int64_t times_out_at;                                                       /* 0: never */
+	int64_t restart_of, restarted_by;                                           /* run_restart.h; 0: none */
 	struct slice parent_step, scope, asked;                                     /* .p NULL: none */
 	struct slice owner, workspace, requester, key, trace, input, output, error; /* the same */
 	struct slice awaits, step_status;                                           /* the same */

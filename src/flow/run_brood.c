@@ -94,7 +94,7 @@ static enum hx_code make_input(struct run_drive *d, const struct run_step *step,
 
 	switch (step->type) {
 	case RUN_CHILD:
-		return run_make_input(d, d->done, step, ret_input, err);
+		return run_make_input(d, d->done, step, /* undone= */ NULL, ret_input, err);
 	case RUN_MAP:
 		snprintf(index, sizeof index, "%lld", (long long)n);
 		*ret_input = element(items, n).raw;

@@ -205,7 +205,7 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 		cannot_begin(d, &err, step, undone != NULL);
 		return;
 	}
-	d->key = run_make_key(d, step, move->redo, undone != NULL);
+	d->key = run_make_key(d, step, move->redo, undone);
 	d->body = body;
 	if (action_is_for_workers(action))
 		begin_job(d, answer, step, action, body);
@@ -231,14 +231,14 @@ bool plan_sql(struct run_drive *d, const struct answer *answer, const struct run
 	struct sql_params params = {
 		.workflow = slice_str(drive_definition(d)->name),
 		.requester = d->row.requester,
-		.key = run_make_key(d, step, plan_is_standing(d, step->position) ? d->row.redo : 0, undone != NULL),
+		.key = run_make_key(d, step, plan_is_standing(d, step->position) ? d->row.redo : 0, undone),
 		.version = d->row.version,
 		.now = answer->now,
 	};
 	struct hx_error err;
 	struct slice input;
 
-	if (run_make_input(d, undone ? undone->before : d->done, step, &input, &err)) {
+	if (run_make_input(d, d->done, step, undone, &input, &err)) {
 		cannot_begin(d, &err, step, undone != NULL);
 		return false;
 	}

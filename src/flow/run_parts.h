@@ -50,16 +50,18 @@ void run_plan_give_up(struct run_drive *d, const struct answer *answer);
 
 /* ---- run_text.c: into the task's arena, which remembers whether there was room ---- */
 
-struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo, bool undo);
+/* undone: of its compensation; NULL: of the step itself. */
+struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo,
+			  const struct run_done *undone);
 /*
  * What a call is told: of a step, or of its compensation (then also the step's output); the same for every try. HX_OK, or why
  * an expression could not be evaluated.
  */
 enum hx_code run_make_body(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
 			   const struct run_done *undone, struct slice *ret_body, struct hx_error *err) HX_MUST_CHECK;
-/* The evaluated input of a step, seen from what was done before it. */
+/* The evaluated input of a step, seen from what was done before it; undone: of its compensation. */
 enum hx_code run_make_input(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
-			    struct slice *ret_input, struct hx_error *err) HX_MUST_CHECK;
+			    const struct run_done *undone, struct slice *ret_input, struct hx_error *err) HX_MUST_CHECK;
 enum hx_code run_evaluate(const struct run_drive *d, const struct run_done *done, const struct expression *expression,
 			  struct slice *ret_text, struct hx_error *err) HX_MUST_CHECK;
 /* The same, with what a body has saved over the state; and with an item. */

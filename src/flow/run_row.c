@@ -7,7 +7,17 @@
 #include "flow/job.h"
 #include "flow/run.h"
 
-enum { STEP_POSITION, STEP_STATUS, STEP_ATTEMPT, STEP_OUTPUT, STEP_STARTED_AT, STEP_COMPLETED_AT, STEP_UNDONE_AT };
+enum {
+	STEP_POSITION,
+	STEP_STATUS,
+	STEP_ATTEMPT,
+	STEP_OUTPUT,
+	STEP_STARTED_AT,
+	STEP_COMPLETED_AT,
+	STEP_UNDONE_AT,
+	STEP_MADE_BY,
+	STEP_MADE_WITH
+};
 enum { OUT_JOB_STATUS, OUT_JOB_VERSION, OUT_JOB_DOUBT, OUT_JOB_ATTEMPT, OUT_JOB_OUTPUT, OUT_JOB_ERROR };
 
 bool run_key_is_good(struct slice key)
@@ -104,6 +114,8 @@ static void take_steps(const struct db_rows *rows, struct arena *arena, struct r
 			.started_at = db_cell(rows, i, STEP_STARTED_AT)->i,
 			.completed_at = db_cell(rows, i, STEP_COMPLETED_AT)->i,
 			.undone_at = cell_int(db_cell(rows, i, STEP_UNDONE_AT)),
+			.made_by = cell_int(db_cell(rows, i, STEP_MADE_BY)),
+			.made_with = cell_text(db_cell(rows, i, STEP_MADE_WITH), arena),
 		};
 		done->outputs_bytes = done->output.n + (row->done ? row->done->outputs_bytes : 0);
 		row->done = done;

@@ -8,12 +8,15 @@
 #define TEXT_BYTES_MAX (48u << 20)
 #define MESSAGE_BYTES_MAX 500
 
-struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo, bool undo)
+struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo,
+			  const struct run_done *undone)
 {
 	LOCAL_STRBUF(key, TEXT_BYTES_MAX);
 
-	strbuf_addf(&key, "%s/%s/", id_text("run", d->row.subject).text, step->name);
-	if (undo)
+	/* What another run has done is undone under that one's key. */
+	strbuf_addf(&key, "%s/%s/", id_text("run", undone && undone->made_by ? undone->made_by : d->row.subject).text,
+		    step->name);
+	if (undone)
 		strbuf_add_str(&key, "undo");
 	else
 		strbuf_addf(&key, "%lld", (long long)redo);
@@ -108,7 +111,8 @@ static enum hx_code evaluate(const struct run_drive *d, const struct run_done *d
 
 	write_seen(d, done, over, /* whole= */ true, &state);
 	run_write_steps(done, &steps);
-	env.input = json_trust(run_input(d));
+	if (!env.input.raw.p)
+		env.input = json_trust(run_input(d));
 	env.state = json_trust(strbuf_slice(&state));
 	env.steps = json_trust(strbuf_slice(&steps));
 	code = state.failed || steps.failed ? error_set(err, HX_TOO_LARGE, "the state of the run is too large")
@@ -140,17 +144,22 @@ enum hx_code run_evaluate_item(const struct run_drive *d, const struct run_done 
 }
 
 enum hx_code run_make_input(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
-			    struct slice *ret_input, struct hx_error *err)
+			    const struct run_done *undone, struct slice *ret_input, struct hx_error *err)
 {
 	*ret_input = run_input(d);
-	return step->input ? run_evaluate(d, done, step->input, ret_input, err) : HX_OK;
+	if (undone && undone->made_with.p)
+		*ret_input = undone->made_with; /* mutant: undone-with-another-input -> ; */
+	if (!step->input)
+		return HX_OK;
+	return evaluate(d, undone ? undone->before : done, slice_of(NULL, 0),
+			(struct expression_env){.input = json_trust(*ret_input)}, step->input, ret_input, err);
 }
 
 enum hx_code run_make_body(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
 			   const struct run_done *undone, struct slice *ret_body, struct hx_error *err)
 {
 	struct slice input;
-	enum hx_code code = run_make_input(d, undone ? undone->before : done, step, &input, err);
+	enum hx_code code = run_make_input(d, done, step, undone, &input, err);
 
 	if (code)
 		return code;

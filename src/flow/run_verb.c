@@ -28,8 +28,9 @@ static void end_unchanged(struct run_verb *v)
 }
 
 static const char *const verb_names[] = {
-	[RUN_CANCEL] = "cancel", [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",   [RUN_RETRY] = "retry",
-	[RUN_EVENT] = "event",   [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve", [RUN_OBEY] = "asked",
+	[RUN_CANCEL] = "cancel",   [RUN_PAUSE] = "pause", [RUN_RESUME] = "resume",
+	[RUN_RETRY] = "retry",     [RUN_EVENT] = "event", [RUN_APPROVE] = "approve",
+	[RUN_RESOLVE] = "resolve", [RUN_OBEY] = "asked",  [RUN_RESTART] = "restart",
 };
 
 /* Does this verb lead there from where the run stands? */
@@ -289,6 +290,33 @@ static void decide_approve(struct run_verb *v, const struct answer *answer)
 	}
 }
 
+static void decide_restart(struct run_verb *v, const struct answer *answer)
+{
+	v->due = false;
+	v->restart = (struct run_restart){
+		.subject = answer->more_ids[0],
+		.from = run_definition_step(v->row.definition, v->rq->name),
+		.requester = v->rq->requester,
+		.traceparent = v->rq->traceparent,
+		.input = v->rq->data,
+	};
+	if (v->row.parent)
+		end_run_verb(v, HX_WRONG_STATUS, "it is a child: the run that has started it is what is restarted");
+	else if (!leads(v, v->row.status))
+		end_run_verb(v, HX_WRONG_STATUS, "only a run that has failed or is completed can be restarted");
+	else if (!v->restart.from)
+		end_unnamed(v, "the run's definition has no step of this name");
+	else if (!run_has_reached(&v->row, v->restart.from)) /* mutant: restarted-elsewhere -> else if (0) */
+		end_run_verb(v, HX_WRONG_STATUS, "the run has not come to this step");
+	else if (run_restart_bytes(&v->row, &v->restart) > RUN_OUTPUTS_BYTES_MAX)
+		end_run_verb(v, HX_TOO_LARGE,
+			     "its steps would have to keep the input that they were carried out with, 24 MiB at most");
+	else if (run_restart_prepare(&v->row, v->arena, &v->restart))
+		write_to(v, answer, v->row.status);
+	else
+		end_run_verb(v, HX_TOO_LARGE, NULL);
+}
+
 /* The word is noted as heard, whatever comes of it; so a verb that leads nowhere is a write, too. */
 static void decide_asked(struct run_verb *v, const struct answer *answer)
 {
@@ -322,7 +350,7 @@ static void decide(struct run_verb *v, const struct answer *answer)
 	static void (*const decisions[])(struct run_verb *, const struct answer *) = {
 		[RUN_CANCEL] = decide_cancel,   [RUN_PAUSE] = decide_pause, [RUN_RESUME] = decide_resume,
 		[RUN_RETRY] = decide_retry,     [RUN_EVENT] = decide_event, [RUN_APPROVE] = decide_approve,
-		[RUN_RESOLVE] = decide_resolve, [RUN_OBEY] = decide_asked,
+		[RUN_RESOLVE] = decide_resolve, [RUN_OBEY] = decide_asked,  [RUN_RESTART] = decide_restart,
 	};
 
 	decisions[v->rq->kind](v, answer);
@@ -430,6 +458,15 @@ static void take_found(struct run_verb *v, const struct answer *answer)
 		task_go(&v->task, VERB_READING);
 }
 
+/* Another run goes on in its place, and is named. */
+static void end_restarted(struct run_verb *v)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("run", v->row.restarted_by, id);
+	end_run_verb(v, HX_RESTARTED, text_printf(v->arena, "the run was restarted as %s", id));
+}
+
 static void take_read(struct run_verb *v, const struct answer *answer)
 {
 	const struct run_policy *policy = v->rq->policy;
@@ -451,7 +488,9 @@ static void take_read(struct run_verb *v, const struct answer *answer)
 		v->status = v->row.status;
 		v->version = v->row.version;
 	}
-	if (v->rq->version && !v->in_part && v->rq->version != v->row.version)
+	if (v->row.restarted_by) /* mutant: restarted-goes-on -> if (0) */
+		end_restarted(v);
+	else if (v->rq->version && !v->in_part && v->rq->version != v->row.version)
 		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run has another version by now");
 	else
 		decide(v, answer);
@@ -534,8 +573,13 @@ static void forget(void *copy)
 	v->stamp = (struct stamp){0};
 }
 
+static const struct task_shape restart_shape = SHAPE(struct run_restart, NULL,
+	PART(MADE, struct run_restart, subject),
+	PART(SLICE, struct run_restart, requester, traceparent, input, positions, parents));
+
 static const struct task_shape run_verb_shape = SHAPE(struct run_verb, forget,
 	PART(TEXT, struct run_verb, detail, status),
+	PART_WITH(INNER, struct run_verb, restart, &restart_shape),
 	PART(MADE, struct run_verb, subject),
 	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
 	PART(TEXT, struct run_verb, to),

@@ -29,12 +29,15 @@
  *                                                         person, else PENDING; due now unless owned, at a worker or held
  *   retry     FAILED                                      PENDING                 due now; redo + 1, all attempts again
  *             CANCELLING with a compensation that failed  CANCELLING              due now, all attempts again
+ *   restart   FAILED, COMPLETED, no child                 the same                a new run goes on in its place (run_restart.h)
  *   event     not terminal, a step that takes it ahead    the same                a row; due now if it awaits it
  *   approve   WAITING, PAUSED or PENDING at that step     the same                a row, once; due now unless paused
  *   asked     what its parent asks for is done as above; what does not lead anywhere is dropped. A parent may cancel
  *             a COMPLETED one, too: through CANCELLING
  *   resolve   at a step that is UNKNOWN                   PENDING, or the same    done: the row of the step, or its marker;
  *             (WAITING, PAUSED, CANCELLING)                                       not_done: begun anew, with the same key; a PAUSED one stays so
+ *
+ * A run that was restarted is left by all of them: HX_RESTARTED.
  *
  * The write of the run's row stands after the shift, as a verdict too, with "expired = 0": retention changes no version.
  * Without a version asked for, cancel and pause of a run that is owned shift it whatever its version is (version 0 of
@@ -50,6 +53,7 @@
 
 #include "flow/run.h"
 #include "flow/run_drive.h"
+#include "flow/run_restart.h"
 
 enum run_verb_kind {
 	RUN_CANCEL,
@@ -59,6 +63,7 @@ enum run_verb_kind {
 	RUN_EVENT,
 	RUN_APPROVE,
 	RUN_RESOLVE,
+	RUN_RESTART,
 	RUN_OBEY, /* what its parent asks for (run_children.h): one of the first four */
 };
 
@@ -83,10 +88,11 @@ struct run_verb_request {
 		*start;    /* event: the run that is made where the key has none, but for its subject; NULL: none is */
 	int64_t version;   /* what it must be; 0: any */
 	struct slice name; /* of the event, of the step */
-	struct slice event_id; /* empty: a fresh one */
-	bool own_id;           /* it is the engine's own: no caller's is ever the same */
-	struct slice data;     /* of the event, of the decision; of resolve: the output. JSON */
-	bool done;             /* resolve */
+	struct slice event_id;               /* empty: a fresh one */
+	bool own_id;                         /* it is the engine's own: no caller's is ever the same */
+	struct slice data;                   /* of the event, of the decision; of resolve: the output. JSON */
+	bool done;                           /* resolve */
+	struct slice requester, traceparent; /* restart: of the new run; its input is the data, .p NULL: as it was */
 	const struct run_policy *policy;
 	struct run_along *along; /* NULL: nothing */
 };
@@ -101,9 +107,10 @@ struct run_verb {
 	const char *detail; /* of a refusal; NULL: the code says it all */
 	const char *status; /* the run's, reached or found */
 	int64_t version;
-	bool changed;   /* something was written now */
-	bool duplicate; /* an event that was seen before */
-	bool created;   /* with the run itself, as `start` has it */
+	bool changed;               /* something was written now */
+	bool duplicate;             /* an event that was seen before */
+	struct run_restart restart; /* .subject: the new run */
+	bool created;               /* with the run itself, as `start` has it */
 	/* private: run_verb.c */
 	enum run_verb_kind kind; /* the request's; of what its parent asks for, that */
 	int64_t subject;         /* the request's, or as it was found; or the part of it whose step is meant */

@@ -225,6 +225,10 @@ static void build_verb(const struct run_verb *v, struct unit *unit)
 	case RUN_APPROVE:
 		build_event(v, unit);
 		break;
+	case RUN_RESTART:
+		build_shift(v, unit, /* settles= */ false);
+		run_restart_add(unit, &v->stamp, &v->row, &v->restart);
+		break;
 	case RUN_OBEY:
 		ASSERT(!"what is asked for is one of the others");
 	}

@@ -13,7 +13,8 @@ const struct task_shape stamp_noted_shape = SHAPE(struct stamp, NULL, PART(OP, s
 
 const struct task_shape run_done_shape = SHAPE(
 	struct run_done, NULL, PART_WITH(OBJECT, struct run_done, before, &run_done_shape),
-	PART(TEXT, struct run_done, status), PART(SLICE, struct run_done, output));
+	PART(TEXT, struct run_done, status), PART(SLICE, struct run_done, output),
+	PART(MADE, struct run_done, made_by), PART(SLICE, struct run_done, made_with));
 
 const struct task_shape run_stood_shape = SHAPE(struct run_stood, NULL, PART(SLICE, struct run_stood, status, error));
 
@@ -21,6 +22,7 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(MADE, struct run_row, subject),
 	PART(TEXT, struct run_row, status),
 	PART(MADE, struct run_row, parent), PART(MADE, struct run_row, around),
+	PART(MADE, struct run_row, restart_of, restarted_by),
 	PART(SLICE, struct run_row, parent_step, scope, asked),
 	PART(SLICE, struct run_row, owner, workspace, requester, key, trace, input, output, error),
 	PART(SLICE, struct run_row, awaits, step_status),

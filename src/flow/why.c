@@ -336,6 +336,14 @@ static bool add_person(struct why *why, const struct run_row *row, struct arena 
 	return true;
 }
 
+static void add_restarted(struct why *why, const struct run_row *row)
+{
+	char id[ID_TEXT_BYTES];
+
+	id_format("run", row->restarted_by, id);
+	because(why, WHY_RUN_RESTARTED, "waits for nothing: it was restarted, and %s goes on in its place", id);
+}
+
 /* What else it reckons with. */
 static void add_outlook(struct why *why, const struct run_row *row, struct arena *arena)
 {
@@ -355,7 +363,9 @@ static void add_outlook(struct why *why, const struct run_row *row, struct arena
 static void add_run(struct why *why, const struct run_row *row, const struct db_rows *job,
 		    const struct port_sight *sight, struct arena *arena)
 {
-	if (is_at(row, RUN_COMPLETED))
+	if (row->restarted_by)
+		add_restarted(why, row);
+	else if (is_at(row, RUN_COMPLETED))
 		because(why, WHY_RUN_COMPLETED, "waits for nothing: it is completed");
 	else if (is_at(row, RUN_CANCELLED))
 		because(why, WHY_RUN_CANCELLED, "waits for nothing: it is cancelled");

@@ -47,6 +47,7 @@
 	X(RUN_COMPLETED)        /* nothing */                                                                          \
 	X(RUN_CANCELLED)        /* nothing */                                                                          \
 	X(RUN_FAILED)           /* a person, to retry or cancel it */                                                  \
+	X(RUN_RESTARTED)        /* nothing: another run goes on in its place */                                        \
 	X(RUN_CLAIMED)          /* the lease of the node that carries a step out */                                    \
 	X(RUN_LIMIT)            /* a place among the calls that run at once */                                         \
 	X(RUN_LAPSED)           /* another node: that lease is over */                                                 \

@@ -377,6 +377,13 @@ def walk_runs(by=""):
     until("getRun" + by, broken, lambda value: value["status"] == "FAILED")
     do("retryRun" + by, values=broken)
     until("getRun" + by, broken, lambda value: value["status"] == "FAILED")
+    first = {"from": do("getRun" + by, values=broken)["steps"][0]["name"]}
+    do("restartRun" + by, values=broken, body={**first, "input": {"x": 1}})
+    do("getRun" + by, values=broken)
+    ask("retryRun" + by, "RESTARTED", broken)
+    again = start("broken", by)
+    until("getRun" + by, again, lambda value: value["status"] == "FAILED")
+    good["restartRun" + by] = (again, {}, first)
     undone = start("undone", by)
     until("getRun" + by, undone, lambda value: value["status"] == "WAITING")
     do("cancelRun" + by, 202, undone)

@@ -104,6 +104,48 @@ static void test_a_child_that_compensates(void **state)
 	scene_stop(scene, 0);
 }
 
+static const char pair[] =
+	"{'workflow':'pair','kind':'run'," ACTIONS
+	",'steps':[{'name':'inner','type':'child','workflow':'plain'},{'name':'ok','type':'approval'}]}";
+static const char plain[] = "{'workflow':'plain','kind':'run'," ACTIONS ",'steps':[" FIRST "]}";
+
+static bool stands_at(struct scene *scene, const char *id, const char *step)
+{
+	run_show(scene, id);
+	return strcmp(reply_text(&scene->last, "currentStep"), step) == 0 &&
+	       strcmp(reply_text(&scene->last, "status"), "WAITING") == 0;
+}
+
+/* Children of what is done pass to the new run, which undoes them. */
+static void test_a_restart_has_the_children(void **state)
+{
+	struct scene *scene = *state;
+	char id[64], new[64];
+
+	scene_define(scene, "pair", pair);
+	scene_define(scene, "plain", plain);
+	begin(scene);
+	run_create_id(scene, "{'definitionId':'pair','input':{'n':7}}", id);
+	AWAIT(20000, stands_at(scene, id, "ok"));
+	run_do(scene, id, "restart", "{'from':'ok'}", 409, "WRONG_STATUS");
+	run_do(scene, id, "approvals/ok", "{'decision':'reject'}", 200, NULL);
+	run_await(scene, id, "FAILED");
+	run_do(scene, id, "restart", "{'from':'ok','input':[]}", 400, "VALIDATION_ERROR");
+	run_do(scene, id, "restart", "{'from':'ok'}", 200, NULL);
+	assert_string_equal(reply_text(&scene->last, "restartOf"), id);
+	snprintf(new, sizeof new, "%s", reply_text(&scene->last, "id"));
+	run_do(scene, id, "cancel", "{}", 409, "RESTARTED");
+	run_show(scene, id);
+	assert_string_equal(reply_text(&scene->last, "restartedBy"), new);
+	run_await(scene, new, "WAITING");
+	assert_string_equal(reply_text(&scene->last, "restartOf"), id);
+	run_do(scene, new, "cancel", "{}", 202, NULL);
+	run_await(scene, new, "CANCELLED");
+	assert_int_equal(service_count(scene->service, "/undo", NULL), 1);
+	assert_int_equal(service_count(scene->service, "/do", NULL), 1);
+	scene_stop(scene, 0);
+}
+
 #define ON_SQLITE(test) cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down)
 #define ON_POSTGRES(test)                                                                                              \
 	{                                                                                                              \
@@ -117,6 +159,8 @@ int main(void)
 		ON_SQLITE(test_each_failure_is_told),
 		ON_SQLITE(test_time_is_up),
 		ON_SQLITE(test_a_child_that_compensates),
+		ON_SQLITE(test_a_restart_has_the_children),
+		ON_POSTGRES(test_a_restart_has_the_children),
 		ON_POSTGRES(test_a_failure_compensates),
 		ON_POSTGRES(test_time_is_up),
 	};

@@ -208,6 +208,10 @@ static void test_runs_that_fail(void **state)
 	service_play(scene->service, "/unbook", &(struct play){.status = 400, .body = "\"never\""});
 	new_trip(scene, id);
 	because(scene, id, WHY_RUN_FAILED, "*");
+	run_do(scene, id, "restart", "{'from':'pay'}", 200, "");
+	because(scene, id, WHY_RUN_RESTARTED, "waits for nothing: it was restarted, and run_* goes on in its place");
+	new_trip(scene, id);
+	because(scene, id, WHY_RUN_FAILED, "*");
 	run_do(scene, id, "cancel", "{}", 202, "");
 	because(scene, id, WHY_RUN_NOT_UNDONE,
 		"the compensation of the step \"book\" has failed: it waits for a person to retry it: HTTP 400: \"never\"");

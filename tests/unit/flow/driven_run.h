@@ -24,7 +24,9 @@ static struct {
 	const struct run_machine *machine;
 	struct world *w;
 	char calls[LOG_BYTES]; /* "step/redo #attempt; " */
+	char keys[LOG_BYTES];  /* whole: "run_…/a/0; " */
 	char bodies[LOG_BYTES];
+	int64_t subject;       /* whom drive() drives; 0: RUN */
 	int64_t not_before_ms; /* what the actions ask for when they do not answer ok */
 	const char *meanwhile; /* what others write between the reading and the move, once; NULL: nothing */
 } fixture;
@@ -63,7 +65,8 @@ static inline void define(const char *rest)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(definition);
 	fixture.machine = run_machine_new(definition, 3, &fixture.arena);
-	fixture.calls[0] = fixture.bodies[0] = '\0';
+	fixture.calls[0] = fixture.bodies[0] = fixture.keys[0] = '\0';
+	fixture.subject = 0;
 }
 
 static inline void create(struct world *w, const char *input)
@@ -92,6 +95,8 @@ static inline void note_call(const struct act_call *call)
 		step.n--;
 	snprintf(fixture.calls + strlen(fixture.calls), LOG_BYTES - strlen(fixture.calls), "%s%.*s #%lld; ",
 		 action->name, SLICE_ARGS(step), (long long)call->attempt);
+	snprintf(fixture.keys + strlen(fixture.keys), LOG_BYTES - strlen(fixture.keys), "%.*s; ",
+		 SLICE_ARGS(call->key));
 	snprintf(fixture.bodies, LOG_BYTES, "%.*s", SLICE_ARGS(call->input));
 }
 
@@ -123,7 +128,7 @@ static inline enum hx_code drive(struct world *w, const struct script *script)
 	enum hx_code code;
 
 	arena_init(&arena, 96u << 20); /* as the engine gives it */
-	run_drive_init(&d, RUN, &policy, &arena);
+	run_drive_init(&d, fixture.subject ? fixture.subject : RUN, &policy, &arena);
 	for (;;) {
 		answer.now = w->clock.wall;
 		answer.mono = answer.lease_since = w->clock.mono;
