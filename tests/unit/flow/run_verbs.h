@@ -137,8 +137,10 @@ static inline void put(struct world *w, const char *status, const char *subject,
 }
 
 #define OWNED ", owner = 'x', until = 9000000, fence = 4"
-#define STEP_A "INSERT INTO hx_run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, NULL);"
-#define STEP_PAID "INSERT INTO hx_run_step VALUES (77, 1, 'COMPLETED', 1, '2', 1, 2, NULL);"
+#define STEP_A                                                                                                         \
+	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at) VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, NULL);"
+#define STEP_PAID                                                                                                      \
+	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at) VALUES (77, 1, 'COMPLETED', 1, '2', 1, 2, NULL);"
 #define A_JOB                                                                                                                        \
 	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload) VALUES (9, '', 'q', '', '', '', '');" \
 	"INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head) VALUES (9, 1, 'RUNNING', 1, 0, 0, 0, 1, x'');"

@@ -101,8 +101,9 @@ static void approve(void **state)
 		{"PENDING", "", STEP_A STEP_PAID, "ok", HX_WRONG_STATUS, NULL},
 		/* It is past: what stands in the row is of a step before. */
 		{"RUNNING", AT_OK,
-		 STEP_A STEP_PAID "INSERT INTO hx_run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", "ok",
-		 HX_WRONG_STATUS, NULL},
+		 STEP_A STEP_PAID
+		 "INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at) VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);",
+		 "ok", HX_WRONG_STATUS, NULL},
 	};
 	struct world *w = *state;
 

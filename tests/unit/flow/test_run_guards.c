@@ -23,7 +23,8 @@
 	" VALUES (9, 1, 'AVAILABLE', 1, 0, 0, 0, 1, x'00')"
 #define FREE(status) HELD(status) "; UPDATE hx_subject SET owner = NULL, until = NULL"
 #define EVENT(id, name) "INSERT INTO hx_run_event (run, id, name, data, at) VALUES (1, '" id "', '" name "', '{}', 1)"
-#define DONE "; INSERT INTO hx_run_step VALUES (1, 0, 'COMPLETED', 1, '{}', 1, 2, NULL)"
+#define DONE                                                                                                           \
+	"; INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at) VALUES (1, 0, 'COMPLETED', 1, '{}', 1, 2, NULL)"
 #define BUT_STEP(assignment) "UPDATE hx_run_step SET " assignment
 #define BUT_RUN(assignment) "UPDATE hx_run SET " assignment
 #define BUT_JOB(assignment) "UPDATE hx_job SET " assignment

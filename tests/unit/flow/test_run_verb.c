@@ -40,8 +40,8 @@ static void cancel(void **state)
 		{"WAITING", "", ", due_at = 9000000, wait_until = 9000000, attempt = 1", "", HX_OK,
 		 "CANCELLED v6, step 0 attempt 1 redo 0 ended"},
 		{"WAITING", "", ", at_step = 1, awaits = 'event payment'",
-		 "INSERT INTO hx_run_step VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, 3)", HX_OK,
-		 "CANCELLED v6, step 1 attempt 0 redo 0 ended"},
+		 "INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at) VALUES (77, 0, 'COMPLETED', 1, '1', 1, 2, 3)",
+		 HX_OK, "CANCELLED v6, step 1 attempt 0 redo 0 ended"},
 		{"PAUSED", "", "", "", HX_OK, "CANCELLED v6, step 0 attempt 0 redo 0 ended"},
 		{"FAILED", "", ", step_status = 'FAILED', completed_at = 8, error = '{}'", "", HX_OK,
 		 "CANCELLED v6, step 0 attempt 0 redo 0 FAILED ended error"},
@@ -122,8 +122,9 @@ static void retry(void **state)
 		{"FAILED", ", doubt = 1", ", attempt = 3, redo = 1, step_status = 'FAILED', completed_at = 8", "",
 		 HX_OK, "PENDING v6 doubt, step 0 attempt 0 redo 1 due"},
 		{"FAILED", "", ", at_step = 3, attempt = 3, job = 9, completed_at = 8",
-		 STEP_A STEP_PAID "INSERT INTO hx_run_step VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);", HX_OK,
-		 "PENDING v6, step 3 attempt 0 redo 1 due"},
+		 STEP_A STEP_PAID
+		 "INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at) VALUES (77, 2, 'COMPLETED', 1, '{}', 1, 2, NULL);",
+		 HX_OK, "PENDING v6, step 3 attempt 0 redo 1 due"},
 		{"CANCELLING", "", ", undo = 0, attempt = 3, step_status = 'FAILED', awaits = 'person', error = '{}'",
 		 STEP_A, HX_OK, "CANCELLING v6, step 1 attempt 0 redo 0 undo 0 due"},
 		/* It is a step that has failed, before the cancel; its compensation is under way. */
