@@ -9,7 +9,8 @@
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
-#define STEP_COLUMNS_SQL "t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at, t.undone_at," \
+#define STEP_COLUMNS_SQL                                                                                               \
+	"t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at, t.undone_at,"                        \
 	" t.made_by, t.made_with"
 #define STEP_OUT "ititiiiit"
 
