@@ -3,7 +3,9 @@
  * after the other. For each pair, each fixture and each belief (right, or one behind):
  *
  *   stepwise   all orders of their statements that the locks allow, found depth first: a schedule is run from a
- *              fresh fixture, then the last choice that has another is taken the other way
+ *              fresh fixture, then the last choice that has another is taken the other way. Who comes to a lock that the other has
+ *              waits there until the other ends, having done nothing, whenever it comes: side a comes right after b has its lock,
+ *              side b right before the end of a. At every moment in between, too, only with HAPAX_SOAK
  *   whole      one side has executed, the other comes and waits or not, then the first ends; in set form
  *
  * with both committing, and with either rolling back. The outcome is the verdicts with their rows and what the
@@ -44,6 +46,9 @@ static struct {
 	/* In the fixture that is checked; by kind, stale. */
 	bool asked[KINDS_MAX][2], writes[KINDS_MAX][2];
 	char *alone[KINDS_MAX][2][2][2]; /* what it comes to, also by side, on two subjects; NULL: not known yet */
+	/* The same of two that commit, by kind and stale of each, and by who was first. */
+	char *serial[KINDS_MAX][2][KINDS_MAX][2][2];
+	enum fixture fixture; /* that all this is about */
 	long interleavings, blocked, again, not_serial;
 } world;
 
@@ -271,13 +276,38 @@ static inline void run_alone(const struct pair *pair, int side, struct strbuf *o
 	*known = strdup(out->p);
 }
 
-static inline void forget_alone(void)
+/* One after the other: what that comes to is asked for by both tests of a fixture. Kinds that are not of the list ask each time. */
+static inline void run_both(const struct pair *pair, int first, struct strbuf *out)
 {
-	char **known = &world.alone[0][0][0][0];
+	const struct player *a = &pair->player[0], *b = &pair->player[1];
+	size_t i = (size_t)(a->kind - unit_kinds), j = (size_t)(b->kind - unit_kinds);
+	bool listed = i < unit_kinds_n && j < unit_kinds_n;
+	char **known = listed ? &world.serial[i][a->stale][j][b->stale][first] : NULL;
 
-	for (size_t i = 0; i < sizeof world.alone / sizeof *known; i++)
+	if (listed && *known) {
+		strbuf_add_str(out, *known);
+		return;
+	}
+	run_serial(pair, first, out);
+	if (listed)
+		*known = strdup(out->p);
+}
+
+static inline void forget_known(char **known, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
 		free(known[i]);
-	memset(world.alone, 0, sizeof world.alone);
+		known[i] = NULL;
+	}
+}
+
+/* What is known is about one fixture. */
+static inline void turn_to(enum fixture fixture)
+{
+	forget_known(&world.alone[0][0][0][0], sizeof world.alone / sizeof(char *));
+	if (fixture != world.fixture)
+		forget_known(&world.serial[0][0][0][0][0], sizeof world.serial / sizeof(char *));
+	world.fixture = fixture;
 }
 
 /* ---- interleavings ---- */
@@ -286,29 +316,56 @@ struct schedule {
 	unsigned n;
 	unsigned char choice[DEPTH_MAX];
 	bool both[DEPTH_MAX]; /* the other side could have gone as well */
+	bool every_moment;    /* for a side to come to its lock */
+	bool passed; /* one has come to what the other should have locked, and did not wait: it is not there yet */
 };
+
+/* Both lock it before they do anything else: whoever comes second waits. */
+static inline bool share_a_lock(const struct meeting *m)
+{
+	for (unsigned i = 0; i < m->unit[0].subjects_n; i++)
+		for (unsigned j = 0; j < m->unit[1].subjects_n; j++)
+			if (m->unit[0].subjects[i] >= 0 && m->unit[0].subjects[i] == m->unit[1].subjects[j])
+				return true;
+	return false;
+}
+
+/* It has not begun, and the other has what it will wait for: is this a moment at which it comes? */
+static inline bool comes_now(const struct schedule *schedule, unsigned side)
+{
+	if (schedule->every_moment || schedule->n == 0 || !side_is_at_lock(world.side[side]))
+		return true;
+	return side == 0 ? schedule->n == 1 : side_ends_next(world.side[0]);
+}
 
 /* Runs one schedule: as far as it is given, then side a first. Notes what was chosen, and where else it could go. */
 static inline void run_interleaved(const struct pair *pair, struct schedule *schedule, struct strbuf *out)
 {
 	struct meeting m;
 	unsigned given = schedule->n;
+	bool shared, waits;
 
 	meeting_init(&m, pair, /* with_twins= */ false);
+	shared = share_a_lock(&m);
 	for (int i = 0; i < 2; i++)
 		start(&m, pair, i, /* whole= */ false, /* twin= */ false);
 	for (schedule->n = 0;; schedule->n++) {
 		enum side_state state[2] = {side_state(world.side[0]), side_state(world.side[1])};
-		bool ready[2] = {state[0] == SIDE_READY, state[1] == SIDE_READY};
+		bool ready[2] = {state[0] == SIDE_READY, state[1] == SIDE_READY}, both = ready[0] && ready[1];
 		unsigned wish = schedule->n < given ? schedule->choice[schedule->n] : 0;
-		unsigned choice = ready[wish] ? wish : !wish;
+		unsigned choice;
 
 		if (!ready[0] && !ready[1])
 			break;
+		for (unsigned i = 0; both && shared && i < 2; i++)
+			ready[i] = comes_now(schedule, i);
+		choice = ready[wish] ? wish : !wish;
 		assert_true(schedule->n < DEPTH_MAX);
 		schedule->choice[schedule->n] = (unsigned char)choice;
 		schedule->both[schedule->n] = ready[0] && ready[1];
+		waits = both && shared && schedule->n > 0 && side_is_at_lock(world.side[choice]);
 		state[choice] = side_step(world.side[choice], world.watcher);
+		schedule->passed |= waits && state[choice] != SIDE_BLOCKED;
 		world.blocked += state[choice] == SIDE_BLOCKED;
 		/* Whoever waited for this side goes on when it has ended. */
 		if (state[choice] == SIDE_ENDED && side_state(world.side[!choice]) == SIDE_BLOCKED)
@@ -386,7 +443,7 @@ static inline void report(const struct pair *pair, const struct schedule *schedu
 static inline long check_pair(const struct pair *pair, bool whole)
 {
 	struct strbuf serial[2], out;
-	struct schedule schedule = {0};
+	struct schedule schedule = {.every_moment = getenv("HAPAX_SOAK")};
 	bool both = pair->player[0].commits && pair->player[1].commits;
 	int first = 0;
 	long bad = 0;
@@ -396,7 +453,7 @@ static inline long check_pair(const struct pair *pair, bool whole)
 	for (int i = 0; i < 2; i++) {
 		strbuf_init(&serial[i], 65536);
 		if (both)
-			run_serial(pair, i, &serial[i]);
+			run_both(pair, i, &serial[i]);
 		else if (i == 0) /* of one alone there is one order */
 			run_alone(pair, pair->player[1].commits, &serial[i]);
 	}
@@ -410,6 +467,10 @@ static inline long check_pair(const struct pair *pair, bool whole)
 		if (!is_serial(serial, &out) && bad++ == 0)
 			report(pair, &schedule, serial, &out);
 		more = whole ? first++ == 0 : next_schedule(&schedule);
+		if (schedule.passed && !schedule.every_moment) { /* all over again */
+			schedule = (struct schedule){.every_moment = true};
+			more = true;
+		}
 	} while (more);
 	strbuf_release(&serial[0]);
 	strbuf_release(&serial[1]);
@@ -513,7 +574,7 @@ static inline void check_fixture(enum fixture fixture, bool whole)
 	long before = world.not_serial;
 
 	assert_true(unit_kinds_n <= KINDS_MAX);
-	forget_alone();
+	turn_to(fixture);
 	for (size_t k = 0; k < unit_kinds_n; k++)
 		for (int s = 0; s < 2; s++) {
 			world.asked[k][s] = is_asked(&(struct player){&unit_kinds[k], s, true}, fixture);

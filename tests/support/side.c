@@ -116,17 +116,24 @@ static enum hx_code execute_piece(struct side *side, struct hx_error *err)
 	return HX_OK;
 }
 
-/* Takes one step; true when it was the last. */
-static bool take_step(struct side *side)
+/* Goes on to where there is something to do. True: that is the end. */
+static bool is_at_end(struct side *side)
 {
 	unsigned last = side->plan.whole ? 1 : side->plan.unit->lines_n + 1;
-	struct hx_error err = {0};
-	enum hx_code code = HX_OK;
 
 	while (!side->plan.whole && side->step > 0 && side->step < last &&
 	       stmt_is_empty(side->plan.unit->lines[side->step - 1].stmt, STMT_POSTGRES_ROW))
-		side->step++; /* there is nothing to do here */
-	if (side->failed || side->result.verdict != UNIT_WON || side->step == last) {
+		side->step++;
+	return side->failed || side->result.verdict != UNIT_WON || side->step == last;
+}
+
+/* Takes one step; true when it was the last. */
+static bool take_step(struct side *side)
+{
+	struct hx_error err = {0};
+	enum hx_code code = HX_OK;
+
+	if (is_at_end(side)) {
 		end(side);
 		return true;
 	}
@@ -300,6 +307,26 @@ enum side_state side_state(struct side *side)
 	state = side->state;
 	pthread_mutex_unlock(&side->mutex);
 	return state;
+}
+
+bool side_is_at_lock(struct side *side)
+{
+	bool at_lock;
+
+	pthread_mutex_lock(&side->mutex);
+	at_lock = side->state == SIDE_READY && !side->plan.whole && !side->begun && side->step == 0;
+	pthread_mutex_unlock(&side->mutex);
+	return at_lock;
+}
+
+bool side_ends_next(struct side *side)
+{
+	bool at_end;
+
+	pthread_mutex_lock(&side->mutex);
+	at_end = side->state == SIDE_READY && !side->posted && is_at_end(side);
+	pthread_mutex_unlock(&side->mutex);
+	return at_end;
 }
 
 const char *side_outcome(const struct side *side)

@@ -37,6 +37,10 @@ enum side_state side_step(struct side *side, PGconn *watcher);
 /* A blocked side: waits until its step is done. */
 enum side_state side_await(struct side *side, PGconn *watcher);
 enum side_state side_state(struct side *side);
+/* It has done nothing yet, and its next step locks its subjects. */
+bool side_is_at_lock(struct side *side);
+/* It is ready, and its next step is its end. */
+bool side_ends_next(struct side *side);
 /* Verdict, line and rows as text, once it has ended. */
 const char *side_outcome(const struct side *side);
 
