@@ -50,7 +50,8 @@ static struct {
 	size_t gate; /* so many calls of items pass; the rest wait */
 	size_t calls, cleanups;
 	size_t in_flight, in_flight_max;
-	size_t turns_max;                /* that the engine had under way while an item was called */
+	struct engine *watched;          /* whose turns are counted; NULL: nobody's */
+	size_t turns_max;                /* that it had under way while an item was called */
 	size_t cleanups_to_fail;         /* so many fail first */
 	size_t fail_every;               /* every so many calls of items fail; 0: none */
 	unsigned char called[ITEMS_MAX]; /* by item */
@@ -92,11 +93,13 @@ static inline bool wait_at_gate(const struct native_call *call)
 
 static inline enum act_outcome work(void *context, const struct native_call *call, struct strbuf *output)
 {
-	size_t n, turns = engine ? (size_t)atomic_load(&engine_parts(engine)->metrics->batch_turns) : 0;
+	size_t n, turns = 0;
 	enum act_outcome outcome = ACT_OK;
 
 	(void)context;
 	pthread_mutex_lock(&service.mutex);
+	if (service.watched)
+		turns = (size_t)atomic_load(&engine_parts(service.watched)->metrics->batch_turns);
 	n = item_of(call->key);
 	service.calls++;
 	service.called[n]++;
@@ -168,6 +171,7 @@ static inline void service_reset(void)
 {
 	service.gate = SIZE_MAX;
 	service.calls = service.cleanups = service.in_flight = service.in_flight_max = service.turns_max = 0;
+	service.watched = NULL;
 	service.cleanups_to_fail = service.fail_every = 0;
 	service.garbled = false;
 	memset(service.called, 0, sizeof service.called);
@@ -203,6 +207,14 @@ static inline void engine_begin(void)
 	findings_init(&findings, &arena);
 	if (engine_new(&options, &findings, &engine, &err))
 		fail_msg("%s: %s", err.detail, findings.first ? findings.first->text : "");
+}
+
+/* Of this engine, which stays as long as the test does. */
+static inline void count_turns(void)
+{
+	pthread_mutex_lock(&service.mutex);
+	service.watched = engine;
+	pthread_mutex_unlock(&service.mutex);
 }
 
 /* Whatever is under way is dropped, as by a crash; the calls are told. */

@@ -327,12 +327,13 @@ static void many_items_take_no_more_memory(void **state)
 	int64_t batch;
 
 	(void)state;
+	count_turns();
 	make_account(OPENING);
 	batch = load(2000, /* held= */ false);
 	AWAIT(3 * DEADLINE_MS, is_in(batch, BATCH_COMPLETED));
 	assert_books(batch, OPENING);
 	assert_int_equal(service.calls, 2000);
-	assert_true(service.turns_max <= CONCURRENCY);
+	assert_true(service.turns_max > 0 && service.turns_max <= CONCURRENCY);
 	AWAIT(DEADLINE_MS, atomic_load(&engine_parts(engine)->metrics->batch_turns) == 0);
 }
 
@@ -346,6 +347,7 @@ static void more_batches_than_there_is_room_for(void **state)
 	_Atomic int done = 0;
 
 	(void)state;
+	count_turns();
 	make_account(OPENING);
 	open_gate(0);
 	for (size_t i = 0; i < n; i++)
