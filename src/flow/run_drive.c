@@ -97,18 +97,26 @@ static void missing(struct run_drive *d, const struct answer *answer)
 	task_end(&d->task, HX_CONFIG_ERROR);
 }
 
-const struct action *run_row_absent(const struct run_row *row)
+/* Of its parts, too: whoever carries a part out is a run of this definition. */
+static const struct action *absent_of(const struct run_definition *definition, bool undoing)
 {
-	const struct run_definition *definition = row->machine->definition;
-	bool undoing = strcmp(row->status, RUN_CANCELLING) == 0;
 	const struct action *absent = NULL;
 
 	for (size_t i = 0; i < definition->steps_n && !absent; i++) {
-		absent = action_absent(definition->steps[i].compensate); /* mutant: left-run-undone */
+		const struct run_step *step = &definition->steps[i];
+
+		absent = action_absent(step->compensate); /* mutant: left-run-undone */
 		if (!absent && !undoing)
-			absent = action_absent(definition->steps[i].action);
+			absent = action_absent(step->action);
+		for (size_t k = 0; k < step->parts_n && !absent; k++)
+			absent = absent_of(step->parts[k].definition, undoing);
 	}
 	return absent;
+}
+
+const struct action *run_row_absent(const struct run_row *row)
+{
+	return absent_of(row->machine->definition, strcmp(row->status, RUN_CANCELLING) == 0);
 }
 
 /* It is left to a program that can, as it is: nothing was claimed. */

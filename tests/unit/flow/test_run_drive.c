@@ -492,6 +492,21 @@ static void test_a_new_run_is_left_to_a_program_that_has_its_function(void **sta
 	assert_string_equal(d.missing_workflow.p, "order");
 }
 
+/* What a branch of it calls counts as what it calls itself. */
+static void test_a_run_is_left_for_what_its_parts_need(void **state)
+{
+	struct run_row row = {.status = RUN_PENDING};
+
+	(void)state;
+	define("'steps':[{'name':'r','type':'repeat','until':'true','steps':[{'name':'a','type':'task','action':'do','compensate':'undo'}]}]");
+	row.machine = fixture.machine;
+	assert_null(run_row_absent(&row));
+	((struct action *)fixture.machine->definition->steps[0].parts[0].definition->steps[0].action)->absent = true;
+	assert_non_null(run_row_absent(&row));
+	row.status = RUN_CANCELLING;
+	assert_null(run_row_absent(&row));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +527,7 @@ int main(int argc, char **argv)
 		TEST(test_what_had_failed_outlives_its_cancel),
 		TEST(test_takeover_of_a_keyed_step),
 		TEST(test_a_new_run_is_left_to_a_program_that_has_its_function),
+		TEST(test_a_run_is_left_for_what_its_parts_need),
 		TEST(test_worker_steps_are_jobs),
 		TEST(test_cancel_does_not_forget_an_earlier_job),
 		TEST(test_cancel_takes_back_a_job_that_nobody_has),
