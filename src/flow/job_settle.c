@@ -317,8 +317,8 @@ static const struct task_shape ending_shape = SHAPE(struct job_ending, NULL,
 static const struct task_shape settle_shape = SHAPE(struct job_settle, NULL,
 	PART_WITH(OBJECT, struct job_settle, rq, &request_shape),
 	PART(TEXT, struct job_settle, status, to),
-	PART(SLICE, struct job_settle, workspace, queue),
 	PART_WITH(INNER, struct job_settle, ending, &ending_shape),
+	PART(SLICE, struct job_settle, workspace, queue),
 	PART_WITH(INNER, struct job_settle, stamp, &stamp_shape));
 
 TASK_KIND(settle_kind, "job settle", struct job_settle, settle_states, .op = offsetof(struct job_settle, stamp.op),

@@ -217,7 +217,7 @@ static uint32_t give_here(struct lane *lane, struct stand *stand, uint32_t n)
 	/* Those who were awake before: their look may have begun before this was committed. */
 	for (place = last ? stand->awake.first : NULL; place && left; place = place == last ? NULL : place->next)
 		if (!place->kept) {
-			place->kept = 1; /* mutant: offer-not-kept -> (void)place; */
+			place->kept = 1;
 			place->seat->task->woken = true;
 			left--;
 		}
