@@ -46,6 +46,7 @@ extern "C" {
 	X(KEY_INVALID, 4, 400, 2, "the idempotency key is not valid") \
 	X(KEY_RESERVED, 51, 400, 2, "keys of this form are the engine's own") \
 	X(UNAUTHENTICATED, 5, 401, 77, "a valid API key is needed") \
+	X(BAD_SIGNATURE, 54, 401, 77, "the delivery is not signed by any of the hook's secrets, or too long ago") \
 	X(FORBIDDEN, 6, 403, 77, "this key may not do that") \
 	X(REQUESTER_NOT_ALLOWED, 7, 403, 77, "this requester may not fire the step") \
 	X(NOT_FOUND, 8, 404, 4, "there is no such thing here") \

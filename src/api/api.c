@@ -433,6 +433,21 @@ void api_tell(struct http_call *call, const struct api_told *told)
 	api_answer(call, told->status, &text, told->etag_version);
 }
 
+enum hx_code api_code_of(const struct http_answer *answer)
+{
+	struct json body, name;
+
+	if (answer->code || answer->status < 400)
+		return answer->code;
+	if (json_check(answer->body, /* err= */ NULL, &body) || json_type(body) != JSON_OBJECT ||
+	    !json_find(body, slice_str("code"), &name))
+		return HX_INTERNAL;
+	for (int code = HX_OK + 1; code < HX_CODE_COUNT; code++)
+		if (json_string_is(name, slice_str(hx_code_name((enum hx_code)code))))
+			return (enum hx_code)code;
+	return HX_INTERNAL;
+}
+
 /* ---- tasks ---- */
 
 void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,

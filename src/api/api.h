@@ -16,9 +16,12 @@
 #define API_PAGE_MAX 500
 #define API_TEXT_BYTES_MAX (64u << 20)
 
+struct hooks;
+
 struct api {
 	struct engine *engine;
-	bool loopback; /* we listen on loopback alone: while there are no keys, none is needed */
+	const struct hooks *hooks; /* NULL: none */
+	bool loopback;             /* we listen on loopback alone: while there are no keys, none is needed */
 	_Atomic bool ready;
 	_Atomic int64_t waiting;  /* clients that wait for the end of a run or a batch */
 	_Atomic int64_t claiming; /* workers that wait for a job */
@@ -103,6 +106,9 @@ bool api_query_number(struct http_call *call, const char *name, int64_t otherwis
 void api_respond_json(struct http_call *call, int status, const struct strbuf *text, int64_t etag_version);
 /* The same, and the text is released: it must not be in the exchange's arena, which may be gone by then. */
 void api_answer(struct http_call *call, int status, struct strbuf *text, int64_t etag_version);
+
+/* The code of an answer of ours, to a call from within. A stored one is replayed without: then its text has it. */
+enum hx_code api_code_of(const struct http_answer *answer);
 
 /* What is told of something: when it is done, or before, as a record of the unit that gets it done (api_gate.h). */
 struct api_told {
@@ -217,6 +223,9 @@ void api_run_resume(struct http_call *call);
 void api_run_event(struct http_call *call);
 void api_run_approve(struct http_call *call);
 void api_run_resolve(struct http_call *call);
+/* Their own door: a signature in place of an API key. */
+bool api_hook_admit(struct http_call *call);
+void api_hook(struct http_call *call);
 void api_job_push(struct http_call *call);
 void api_job_list(struct http_call *call);
 void api_job_show(struct http_call *call);

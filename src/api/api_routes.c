@@ -7,6 +7,7 @@
  * those of openapi.json. `errors` are a route's own; those that any may answer are added there.
  */
 #include "api/api.h"
+#include "api/hooks.h"
 #include "api/openapi.h"
 
 /* clang-format off */
@@ -177,6 +178,11 @@ static const struct route routes[] = {
 	{"DELETE", "/api/v1/schedules/{name}", api_schedule_delete, ROUTE_EXECUTE, "Deletes a schedule.",
 	 .id = "deleteSchedule", .answers = {{200, "ScheduleDeleted"}}, .errors = {HX_CONCURRENCY_ERROR}},
 
+	{"POST", "/hooks/{name}", api_hook, ROUTE_PUBLIC, "Takes an event that another service delivers, once.",
+	 .admit = api_hook_admit, .body_bytes_max = HOOK_BODY_BYTES_MAX,
+	 .id = "deliverToHook", .answers = {{200, "HookTaken"}},
+	 .errors = {HX_VALIDATION_ERROR, HX_KEY_RESERVED, HX_BAD_SIGNATURE, HX_NOT_FOUND, HX_TOO_LARGE, HX_STORE_UNAVAILABLE, HX_BUSY,
+		    HX_STOPPING, HX_OUTCOME_UNKNOWN, HX_INTERNAL}},
 	{"GET", "/api/v1/openapi.json", api_openapi, ROUTE_PUBLIC, "Describes this API, in OpenAPI 3.1.",
 	 .id = "getOpenapi", .answers = {{200, "Document"}, {304, NULL}}, .etag = true},
 	{"GET", "/healthz", api_healthz, ROUTE_PUBLIC, "The process is alive.",

@@ -51,22 +51,6 @@ struct kept_answer {
 
 /* ---- the answer ---- */
 
-/* A stored answer is replayed without its code: then its text has it. */
-static enum hx_code code_of(const struct http_answer *answer)
-{
-	struct json body, name;
-
-	if (answer->code || answer->status < 400)
-		return answer->code;
-	if (json_check(answer->body, /* err= */ NULL, &body) || json_type(body) != JSON_OBJECT ||
-	    !json_find(body, slice_str("code"), &name))
-		return HX_INTERNAL;
-	for (int code = HX_OK + 1; code < HX_CODE_COUNT; code++)
-		if (json_string_is(name, slice_str(hx_code_name((enum hx_code)code))))
-			return (enum hx_code)code;
-	return HX_INTERNAL;
-}
-
 static struct hx_answer *keep(const struct http_answer *answer)
 {
 	struct kept_answer *kept = calloc(1, sizeof *kept);
@@ -119,7 +103,7 @@ static void answered(struct http_inner *inner, const struct http_answer *answer)
 {
 	struct door_call *call = (struct door_call *)inner;
 
-	call->code = code_of(answer);
+	call->code = api_code_of(answer);
 	call->answer = keep(answer);
 	if (!call->answer)
 		call->code = call->code ? call->code

@@ -55,7 +55,7 @@ static bool is_own(const struct route *route, enum hx_code code)
 bool openapi_can_answer(const struct route *route, enum hx_code code)
 {
 	if (route->scope == ROUTE_PUBLIC)
-		return false;
+		return is_own(route, code);
 	switch (code) {
 	case HX_VALIDATION_ERROR:
 	case HX_UNAUTHENTICATED:
@@ -96,17 +96,17 @@ static void add_headers(struct strbuf *text, const struct route *route, int stat
 	strbuf_add_str(text, ",\"headers\":{");
 	if (status == 409 || (status == 503 && route->scope != ROUTE_PUBLIC))
 		strbuf_add_str(text, HEADER("Retry-After"));
-	if (status == 401)
+	if (status == 401 && route->scope != ROUTE_PUBLIC)
 		strbuf_add_str(text, HEADER("WWW-Authenticate"));
 	if (status < 400 && route->etag) {
 		add_list_comma(text);
 		strbuf_add_str(text, HEADER("ETag"));
 	}
-	if (mutates(route) && (status < 400 || status == 409 || status == 422)) {
+	if (mutates(route) && route->scope != ROUTE_PUBLIC && (status < 400 || status == 409 || status == 422)) {
 		add_list_comma(text);
 		strbuf_add_str(text, HEADER("Idempotency-Status"));
 	}
-	if (mutates(route) && status < 400)
+	if (mutates(route) && route->scope != ROUTE_PUBLIC && status < 400)
 		strbuf_add_str(text, "," HEADER("Idempotency-Replayed"));
 	strbuf_add_char(text, '}');
 }
@@ -221,7 +221,7 @@ static void add_parameters(struct strbuf *text, const struct route *route)
 		add_list_comma(text);
 		strbuf_add_str(text, PARAMETER("Workspace") "," PARAMETER("Requester"));
 	}
-	if (mutates(route))
+	if (mutates(route) && route->scope != ROUTE_PUBLIC)
 		strbuf_add_str(
 			text, "," PARAMETER("IdempotencyKey") "," PARAMETER("Traceparent") "," PARAMETER("Tracestate"));
 	strbuf_add_char(text, ']');

@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/api_fire.h"
+#include "api/hooks.h"
 #include "base/steady_clock.h"
 #include "cli/file_watch.h"
 #include "cli/local.h"
@@ -31,6 +33,7 @@
 #include "db/store_name.h"
 #include "engine/definitions.h"
 #include "engine/keyring.h"
+#include "flow/hook.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define DRAIN_MS 10000
@@ -47,6 +50,9 @@ struct serve {
 	struct findings findings;
 	struct log log;
 	struct steady_clock clock; /* of everything that has a row; connections and the log go by the machine's */
+	struct hooks hooks;
+	struct api_fire fire;
+	struct natives natives; /* its function alone: a definition that names another is for the program that has it */
 	struct api api;
 	struct router *router;
 	struct http_server *server;
@@ -100,7 +106,6 @@ static void log_left(struct serve *s)
 static enum hx_code start_engine(struct serve *s, const struct command_args *args, const char *db_url,
 				 struct hx_error *err)
 {
-	static const struct natives none;
 	struct engine_options options = {
 		.db_url = db_url,
 		.node = node_name(s, args),
@@ -109,7 +114,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.config = &s->configured->config,
 		.no_migrate = command_value(args, "no-migrate") != NULL,
 		.loopback_allowed = s->api.loopback,
-		.natives = &none, /* a definition that names a function is for the program that has it */
+		.natives = &s->natives,
 		.clock = &s->clock.clock,
 		.log = &s->log,
 	};
@@ -125,7 +130,9 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 static enum hx_code open_door(struct serve *s, const char *listen, struct hx_error *err)
 {
 	struct server_options options = server_options_default();
+	enum hx_code code;
 
+	s->api.hooks = &s->hooks;
 	s->router = api_router_new(&s->api);
 	if (!s->router)
 		return error_set(err, HX_NO_MEMORY, "the routes");
@@ -137,7 +144,9 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 	options.arena_bytes_max = 4 * (size_t)s->config.max_body_bytes + (16u << 20);
 	options.clock = clock_system();
 	options.log = &s->log;
-	return http_server_new(&options, &s->server, err);
+	code = http_server_new(&options, &s->server, err);
+	atomic_store(&s->fire.server, s->server);
+	return code;
 }
 
 /* On the terminal of whoever has just saved a file, or in the log. */
@@ -295,6 +304,7 @@ static void close_down(struct serve *s)
 	http_server_free(s->server);
 	router_free(s->router);
 	engine_free(s->api.engine);
+	hooks_release(&s->hooks);
 	steady_clock_release(&s->clock);
 	serve_config_free(s->configured);
 	arena_release(&s->arena);
@@ -394,6 +404,10 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 		code = check_listen(listen, command_value(args, "tls-terminated"), &s->api.loopback, err);
 	if (!code)
 		code = check_workflows(s, args, err);
+	if (!code)
+		code = hooks_init(&s->hooks, &s->config, err);
+	if (!code)
+		code = natives_add(&s->natives, HOOK_FIRE_FUNCTION, api_fire, &s->fire, err);
 	if (!code)
 		code = start(s, args, listen, err);
 	if (!code)

@@ -11,6 +11,7 @@
  * costs nothing. The lists are texts for those statements, never changed once they are published. See definition_change.h.
  */
 #include "engine/definition_change.h"
+#include "flow/hook.h"
 
 #define LEFT_BYTES_MAX (4u << 20)
 
@@ -107,6 +108,8 @@ void natives_leave_jobs(struct definitions *defs)
 
 	strbuf_init(&text, LEFT_BYTES_MAX);
 	strbuf_add_char(&text, '[');
+	if (!natives_find(defs->natives, HOOK_FIRE_FUNCTION))
+		strbuf_add_str(&text, "\"/" HOOK_FIRE_ACTION "\"");
 	for (size_t i = 0; i < defs->n; i++) {
 		const struct definition *definition = defs->current[i]->definition;
 

@@ -5,10 +5,12 @@
 
 #include "base/id.h"
 #include "engine/engine.h"
+#include "flow/hook.h"
 
 #define JOB_BYTES_MAX (96u << 20)
 #define JOB_POLL_MS 2000 /* for those that other nodes have made, should their notification be lost */
 #define JOBS_SLICE 512
+#define FIRE_TIMEOUT_MS 600000
 #define UNKNOWN_REST_MS 1000 /* a definition that this node does not have yet is being fetched */
 
 struct delivery {
@@ -32,10 +34,24 @@ static void next_due(const struct due_source *source, struct unit *unit)
 	job_next_due(unit, definitions_left_jobs(d->parts->definitions));
 }
 
+/* Of a job that no definition has: the engine itself fires a step (api/api_fire.h), where it has a door to call. */
+#define FIRE_ACTION(...)                                                                                               \
+	{                                                                                                              \
+		.name = HOOK_FIRE_ACTION, .workflow = "", .kind = ACTION_NATIVE, .effect = EFFECT_KEYED,               \
+		.timeout_ms = FIRE_TIMEOUT_MS, .function = HOOK_FIRE_FUNCTION, __VA_ARGS__                             \
+	}
+static const struct action fire_action = FIRE_ACTION(.absent = false);
+static const struct action fire_elsewhere = FIRE_ACTION(.absent = true);
+
 static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
 {
 	const struct dispatcher *d = context;
 
+	if (workflow.n == 0 && slice_is(action, HOOK_FIRE_ACTION)) {
+		*version = 1;
+		return natives_find(d->parts->definitions->natives, HOOK_FIRE_FUNCTION) ? &fire_action
+											: &fire_elsewhere;
+	}
 	return definitions_action(d->parts->definitions, workflow, action, version);
 }
 

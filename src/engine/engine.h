@@ -91,6 +91,12 @@ struct engine_options {
 	X(notifications_sent, "Wakes told to other nodes.") \
 	X(notifications_heard, "Wakes that other nodes have told.") \
 	X(keys_refused, "Requests without an API key that fits and may do what was asked.") \
+	X(hooks_taken, "Deliveries to hooks that were accepted.") \
+	X(hooks_duplicate, "Deliveries to hooks that were seen before; nothing was done.") \
+	X(hooks_declined, "Deliveries to hooks that nothing was to be done for: a run is past it, or `when` is false.") \
+	X(hooks_refused, "Deliveries to hooks without a signature that fits, or to none; nothing is kept of them.") \
+	X(hooks_failed, "Deliveries to hooks that were answered with another error; nothing is kept of them.") \
+	X(hooks_expired, "Rows of deliveries to hooks that retention has deleted.") \
 	X(entry_locked, "Calls refused by the entry lock.") \
 	X(entry_lock_unavailable, "Calls let through because the lock's store was down.")
 

@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "engine/feeder.h"
 #include "flow/batch_retention.h"
+#include "flow/hook.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
 #include "flow/single.h"
@@ -14,6 +15,7 @@
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
 #define EVERY_MS_MAX 60000
 #define EVERY_MS_MIN 100
+#define HOOK_ROWS_AGE_MS 240000 /* each row has its own time; after that there is no hurry */
 #define NEVER (INT64_MAX / 4)
 
 /* What there is to be let go. */
@@ -28,7 +30,7 @@ struct kept {
 
 struct retention {
 	const struct engine_parts *parts;
-	struct kept runs, batches, jobs;
+	struct kept runs, batches, jobs, hooks;
 };
 
 struct expiry {
@@ -154,6 +156,11 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 	if (!code)
 		code = keep(r, &r->batches, (struct kept){.scan = batch_scan_expired, .expired = &m->batches_expired},
 			    config->retain_batches_ms);
+	if (!code)
+		code = keep(
+			r, &r->hooks,
+			(struct kept){.scan = hook_scan_expired, .expire = hook_expire, .expired = &m->hooks_expired},
+			config->hooks_n ? HOOK_ROWS_AGE_MS : 0);
 	return code ? code
 		    : keep(r, &r->jobs,
 			   (struct kept){.scan = job_scan_expired, .expire = job_expire, .expired = &m->jobs_expired},
@@ -180,5 +187,6 @@ void retention_free(struct retention *retention)
 	feeder_release(&retention->runs.feeder);
 	feeder_release(&retention->batches.feeder);
 	feeder_release(&retention->jobs.feeder);
+	feeder_release(&retention->hooks.feeder);
 	free(retention);
 }

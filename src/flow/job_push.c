@@ -167,6 +167,8 @@ static void take_pushed(struct job_push *p, const struct answer *answer)
 
 	if (result->verdict == UNIT_UNKNOWN)
 		task_go(&p->task, PUSH_LOOKING);
+	else if (result->verdict == UNIT_LOST)
+		task_end(&p->task, HX_ALREADY_EXISTS);
 	else if (result->verdict != UNIT_WON)
 		task_end(&p->task, flow_failure(result));
 	else
@@ -197,6 +199,8 @@ static void build_push(const struct job_push *p, struct unit *unit)
 		 db_int(p->stamp.at.ms), db_str(p->stamp.node));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_text(p->names), db_int(p->stamp.op), db_str(p->stamp.node));
 	build_look(p, unit);
+	if (p->along)
+		p->along->add(p->along, p, unit);
 }
 
 static const TASK_STATES(struct job_push) push_states[] = {

@@ -57,12 +57,20 @@ struct job_push_item {
 	bool created;
 };
 
+/* Something that goes into the very unit that pushes. */
+struct job_push;
+struct job_along {
+	/* Adds lines, after all others; may be called again for the same unit. LOST by one of them: HX_ALREADY_EXISTS. */
+	void (*add)(struct job_along *along, const struct job_push *push, struct unit *unit);
+};
+
 struct job_push {
 	struct task task;
 	struct slice workspace;
 	size_t n;
 	struct job_push_item *items; /* the caller's, as long as the task */
 	struct arena *arena;
+	struct job_along *along; /* NULL: nothing */
 	/* private: job_push.c */
 	struct stamp stamp;
 	struct slice rows, names; /* as the statements read them, in the arena */

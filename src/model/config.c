@@ -120,6 +120,16 @@ const struct module_config *config_module(const struct config *config, struct sl
 	return NULL;
 }
 
+static void read_hooks(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct config *config = ret;
+	struct hook_config *hooks = NULL;
+
+	(void)field;
+	hooks_read(r, node, &hooks, &config->hooks_n);
+	config->hooks = hooks;
+}
+
 /* ---- lists ---- */
 
 /* Texts of one form. The entries that are kept; *ret_n of them. */
@@ -203,6 +213,7 @@ static const struct field secrets_fields[] = {{"allow", FIELD_OWN(read_secret_ru
 static const struct field sql_fields[] = {{"role", FIELD_TEXT(struct config, sql_role, SQL_ROLE_BYTES_MAX)}, {0}};
 
 static const struct field config_fields[] = {
+	{"hooks",            FIELD_OWN(read_hooks)},
 	{"modules",          FIELD_OWN(read_modules)},
 	{"entry_lock_store", FIELD_ANY_STORE(struct config, entry_lock_store)},
 	{"retention",        FIELD_PART(retention_fields)},

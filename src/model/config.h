@@ -6,6 +6,7 @@
 
 #include "base/json_tree.h"
 #include "base/log.h"
+#include "model/hook.h"
 #include "model/secret_rules.h"
 #include "model/workflow.h"
 
@@ -36,6 +37,8 @@ struct config {
 	size_t outbound_n;
 	const char *const *outbound_allow; /* CIDRs, checked for form */
 	struct secret_rules secrets;
+	size_t hooks_n;
+	const struct hook_config *hooks;
 	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms; /* 0: for ever */
 	const char *db, *listen, *workflows, *node;                /* NULL: not set here */
 	const char *sql_role;                                      /* that sql actions run as; NULL: the store's own */

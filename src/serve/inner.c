@@ -55,6 +55,7 @@ static void deliver(struct letter *letter)
 		return;
 	}
 	ex->inner = inner;
+	ex->asked = true; /* all of it is there: nobody has to be asked whether it may be read */
 	exchange_hand_over(ex);
 	exchange_drop(ex); /* a connection would have this reference */
 }

@@ -284,7 +284,7 @@ static void serve(struct http_call *call)
 void call_admitted(struct http_call *call)
 {
 	if (call->early)
-		http_read_body(call->exchange, /* bytes_max= */ 0, /* read_ms= */ 0);
+		http_read_body(call->exchange, call->route->body_bytes_max, /* read_ms= */ 0);
 	else
 		serve(call);
 }
@@ -294,6 +294,7 @@ static void dispatch(struct router *router, const struct entry *entry, const str
 {
 	struct arena *arena = http_exchange_arena(exchange);
 	struct http_call *call = arena_zalloc(arena, sizeof *call);
+	bool (*admit)(struct http_call *) = entry->route->admit ? entry->route->admit : router->admit;
 	struct hx_error err;
 
 	if (!call) {
@@ -310,7 +311,7 @@ static void dispatch(struct router *router, const struct entry *entry, const str
 	http_exchange_set_context(exchange, call);
 	if (decode_call(entry, path, call, &err) != HX_OK)
 		http_respond_error(exchange, &err);
-	else if (!router->admit || router->admit(call))
+	else if (!admit || admit(call))
 		call_admitted(call);
 }
 

@@ -47,9 +47,11 @@ struct route {
 	const char *pattern;
 	/* In the loop's thread; answers call->exchange, now or later. */
 	void (*handle)(struct http_call *call);
-	enum route_scope scope; /* what a key must be allowed to do */
-	const char *summary;    /* one sentence for the reference */
-	const char *with;       /* a parameter that the query must have; NULL: none */
+	enum route_scope scope;                /* what a key must be allowed to do */
+	const char *summary;                   /* one sentence for the reference */
+	const char *with;                      /* a parameter that the query must have; NULL: none */
+	bool (*admit)(struct http_call *call); /* NULL, or who is let in here, in place of the router's */
+	size_t body_bytes_max;                 /* 0: the server's */
 	bool one_unit; /* its work is one unit, which carries the record of its Idempotency-Key (api/api_gate.h) */
 	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros ---- */
 	const char *id;                                 /* operationId */

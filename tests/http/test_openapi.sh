@@ -42,7 +42,8 @@ batch() { # workflow, argv
 batch pack '["echo", "{\"file\": 1}"]'
 batch slow '["sh", "-c", "until [ -e go ]; do sleep 0.02; done"]'
 batch odd '["sh", "-c", "exit 1"]'
-echo '{ "exec": { "enabled": true }, "modules": { "papers": { "janitor": { "every": "1h", "stuck_after": "1h" } } } }' >config.json
+echo '{ "exec": { "enabled": true }, "modules": { "papers": { "janitor": { "every": "1h", "stuck_after": "1h" } } },
+  "hooks": { "h": { "verify": { "scheme": "hmac-sha256", "secrets": ["sesame"] }, "id": "/id", "push": { "queue": "hooked" } } } }' >config.json
 
 serve --config config.json
 # That of Debian, which has its packages.

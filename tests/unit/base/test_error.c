@@ -88,6 +88,7 @@ static const char *const pinned[] = {
 	[49] = "RECORD_DAMAGED",
 	[50] = "IN_DOUBT",
 	[51] = "KEY_RESERVED",
+	[54] = "BAD_SIGNATURE",
 	[58] = "RESTARTED",
 };
 
