@@ -291,7 +291,7 @@ static ssize_t send_rest(struct upstream_connection *c)
 	} else {
 		n = sendmsg(c->fd, &message, MSG_NOSIGNAL);
 	}
-	left |= n > 0; /* mutant: sent-unseen */
+	left |= n > 0; /* mutant: sent-unseen -> left |= n == (ssize_t)(head + body.n - skip); */
 	c->touched |= left;
 	c->call->sent |= left;
 	return n;
