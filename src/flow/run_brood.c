@@ -10,6 +10,7 @@
 #include "model/text.h"
 
 #define ROWS_BYTES_MAX (32u << 20)
+#define SLICE_BYTES (8u << 20) /* what is made in one move ends with the child that goes beyond */
 #define WORDS_BYTES_MAX 4096
 
 /* ---- how a move ends at such a step ---- */
@@ -149,6 +150,7 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 	struct run_brood *brood = &d->move.brood;
 	struct hx_error err = {0};
 	enum hx_code code = HX_OK;
+	int64_t made = 0;
 
 	if (d->row.depth >= RUN_DEPTH_MAX) {
 		fail(d, answer, step, "TOO_DEEP", slice_str("children of children are at most 16 deep"));
@@ -159,14 +161,15 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 		return;
 	LOCAL_STRBUF(rows, ROWS_BYTES_MAX);
 	strbuf_add_char(&rows, '[');
-	for (int64_t i = from; i < from + n && !code; i++) {
+	for (; made < n && rows.n < SLICE_BYTES && !code; made++) {
+		int64_t i = from + made;
 		struct slice input;
 
 		code = make_input(d, step, items, i, saved, &input, &err);
 		if (!code && input.n > RUN_INPUT_BYTES_MAX && !brood->sees_around)
 			code = error_set(&err, HX_TOO_LARGE, "the input of child %lld is too large", (long long)i);
 		if (!code)
-			put_row(&rows, child_id(answer, i - from), input, scope_of(step, i));
+			put_row(&rows, child_id(answer, made), input, scope_of(step, i));
 	}
 	strbuf_add_char(&rows, ']');
 	brood->rows = arena_copy(d->arena, strbuf_slice(&rows));
@@ -175,7 +178,8 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 		brood->rows = slice_of(NULL, 0);
 		fail_with(d, answer, step, &err);
 	} else {
-		rest_for(d, answer, step, open + n + more); /* one that is not there yet: so it is due at once */
+		/* One that is not there yet: so it is due at once. */
+		rest_for(d, answer, step, open + made + (more || made < n));
 	}
 }
 

@@ -127,6 +127,38 @@ static void test_all_shapes(void **state)
 	assert_int_equal(children(scene, NULL), 1 + 3 + 3 + 2 + 1 + 3);
 }
 
+static const char heavy[] =
+	"{'workflow':'heavy','kind':'run','steps':["
+	"{'name':'all','type':'map','over':'.input.items','workflow':'light','input':'{n: .item, text: .input.text}',"
+	"'concurrency':64}]}";
+static const char light[] = "{'workflow':'light','kind':'run','actions':{'N':{'kind':'noop'}},"
+			    "'steps':[{'name':'n','type':'task','action':'N'}]}";
+
+/* All of them together have more input than one unit takes. */
+static void test_children_with_much_input(void **state)
+{
+	enum { TEXT_BYTES = 900000, BODY_BYTES = TEXT_BYTES + 1000, ITEMS = 40 };
+	struct scene *scene = *state;
+	char *body = malloc(BODY_BYTES), id[64];
+	int n;
+
+	assert_non_null(body);
+	scene_define(scene, "heavy", heavy);
+	scene_define(scene, "light", light);
+	begin(scene);
+	n = snprintf(body, BODY_BYTES, "{'definitionId':'heavy','input':{'items':[0");
+	for (int i = 1; i < ITEMS; i++)
+		n += snprintf(body + n, BODY_BYTES - (size_t)n, ",%d", i);
+	n += snprintf(body + n, BODY_BYTES - (size_t)n, "],'text':'");
+	memset(body + n, 'x', TEXT_BYTES);
+	snprintf(body + n + TEXT_BYTES, BODY_BYTES - (size_t)n - TEXT_BYTES, "'}}");
+	run_create_id(scene, body, id);
+	free(body);
+	run_await(scene, id, "COMPLETED");
+	assert_int_equal(children(scene, "COMPLETED"), ITEMS);
+	scene_stop(scene, 0);
+}
+
 static void test_a_map_of_nothing_and_of_what_is_no_list(void **state)
 {
 	struct scene *scene = *state;
@@ -303,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(test_all_shapes),
+		ON_BOTH(test_children_with_much_input),
 		ON(sqlite, test_a_map_of_nothing_and_of_what_is_no_list),
 		ON(sqlite, test_keys_of_children_are_the_engines),
 		ON(sqlite, test_children_of_children_end_somewhere),
