@@ -2,7 +2,6 @@
 #include "api/api_list.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "engine/definitions.h"
 #include "engine/run_start.h"
 #include "engine/schedules.h"
 #include "flow/schedule_verb.h"
@@ -40,6 +39,9 @@ static void add_next(struct strbuf *text, const struct schedule_row *row)
 	strbuf_add_char(text, ']');
 }
 
+/* What is started, in the order of enum schedule_starts; also how its ids begin. */
+static const char *const things[] = {"run", "batch", "job"};
+
 static void add_last(struct strbuf *text, const struct schedule_row *row)
 {
 	json_more(text, "last");
@@ -51,8 +53,7 @@ static void add_last(struct strbuf *text, const struct schedule_row *row)
 	json_more_time(text, "slot", row->last_slot);
 	json_more_time(text, "startedAt", row->last_at);
 	if (row->last_run)
-		json_more_id(text, row->spec.starts == SCHEDULE_STARTS_RUN ? "run" : "batch",
-			     row->spec.starts == SCHEDULE_STARTS_RUN ? "run" : "batch", row->last_run);
+		json_more_id(text, things[row->spec.starts], things[row->spec.starts], row->last_run);
 	strbuf_add_char(text, '}');
 }
 
@@ -151,13 +152,13 @@ struct schedule_call {
 static void write_triggered(const void *of, struct strbuf *text)
 {
 	const struct schedule_verb *verb = of;
-	bool run = verb->start.run != NULL;
+	const char *thing = things[verb->row.spec.starts];
 
 	strbuf_add_char(text, '{');
-	json_more(text, run ? "run" : "batch");
+	json_more(text, thing);
 	strbuf_add_char(text, '{');
-	json_more_id(text, "id", run ? "run" : "batch", verb->start.subject);
-	json_more_text(text, run ? "definitionId" : "workflow", verb->row.spec.workflow);
+	json_more_id(text, "id", thing, verb->start.subject);
+	json_more_text(text, verb->start.run ? "definitionId" : "workflow", verb->row.spec.workflow);
 	json_more_text(text, "idempotencyKey", verb->start.key);
 	strbuf_add_char(text, '}');
 	json_more_bool(text, "created", verb->changed);
@@ -225,12 +226,12 @@ static void call_start(struct schedule_call *sc)
 /* What it starts is there. False after answering. */
 static bool target_checked(struct http_call *call, const struct schedule_spec *spec)
 {
-	struct definitions *definitions = api_parts(call)->definitions;
-	bool there = spec->starts == SCHEDULE_STARTS_RUN ? definitions_run(definitions, spec->workflow) != NULL
-							 : definitions_batch(definitions, spec->workflow) != NULL;
+	static const char *const kinds[] = {"run", "batch", "entity"};
+	const struct schedule_policy *policy = policy_of(call);
+	bool there = schedule_is_known(policy, spec);
 
 	if (!there)
-		api_no_workflow(call, spec->workflow, spec->starts == SCHEDULE_STARTS_RUN ? "run" : "batch");
+		api_no_workflow(call, spec->workflow, kinds[spec->starts]);
 	return there;
 }
 

@@ -107,13 +107,6 @@ static void read_schedule(struct unit *unit, struct slice workspace, int64_t sub
 	schedule_read(unit, subject, slice_of(NULL, 0), slice_of(NULL, 0));
 }
 
-static bool is_known(const struct schedule_policy *policy, const struct schedule_spec *spec)
-{
-	return spec->timing.zone &&
-	       (spec->starts == SCHEDULE_STARTS_RUN ? policy->run_of(policy->context, spec->workflow) != NULL
-						    : policy->batch_of(policy->context, spec->workflow) != NULL);
-}
-
 static enum hx_code explain_schedule(struct api_query *query, const struct unit_result *result, struct why *why,
 				     struct arena *arena, struct slice *ret_status)
 {
@@ -128,7 +121,7 @@ static enum hx_code explain_schedule(struct api_query *query, const struct unit_
 	code = schedule_row_take(rows, 0, policy, arena, &row);
 	if (code && code != HX_DATA_ERROR)
 		return code;
-	why_schedule(why, &row, !code && is_known(policy, &row.spec));
+	why_schedule(why, &row, !code && row.spec.timing.zone && schedule_is_known(policy, &row.spec));
 	*ret_status = slice_str(row.paused ? SCHEDULE_PAUSED : SCHEDULE_ACTIVE);
 	return HX_OK;
 }

@@ -74,6 +74,13 @@ static const struct batch_machine *batch_of(const void *context, struct slice wo
 	return definitions_batch(schedules->parts->definitions, workflow);
 }
 
+static bool fires(const void *context, struct slice workflow)
+{
+	const struct schedules *schedules = context;
+
+	return definitions_find(schedules->parts->definitions, workflow) != NULL;
+}
+
 static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
 {
 	(void)source;
@@ -302,7 +309,7 @@ enum hx_code schedules_start(const struct engine_parts *parts, struct schedules 
 		return error_set(err, HX_NO_MEMORY, "the schedules");
 	zones_init(&schedules->zones);
 	schedules->parts = parts;
-	schedules->policy = (struct schedule_policy){zone_of, run_of, batch_of, schedules};
+	schedules->policy = (struct schedule_policy){zone_of, run_of, batch_of, schedules, fires};
 	if (feeder_start(&schedules->feeder, &feed)) {
 		zones_release(&schedules->zones);
 		free(schedules);

@@ -83,12 +83,17 @@ void hook_build_start(struct hook_seen *seen, const struct stamp *stamp, const s
 	hook_build_seen(seen, stamp, unit);
 }
 
-void hook_build_fire(struct hook_seen *seen, const struct stamp *stamp, const struct hook_fire *fire, struct unit *unit)
+void hook_add_fire(struct unit *unit, const struct stamp *stamp, const struct hook_fire *fire)
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_fire, db_int(fire->subject), db_text(fire->workspace), db_text(fire->key),
 		 db_text(fire->payload));
 	subject_insert(unit, stamp, fire->subject, job_kind(), JOB_AVAILABLE);
 	unit_wake(unit, JOB_TOPIC);
+}
+
+void hook_build_fire(struct hook_seen *seen, const struct stamp *stamp, const struct hook_fire *fire, struct unit *unit)
+{
+	hook_add_fire(unit, stamp, fire);
 	hook_build_seen(seen, stamp, unit);
 }
 

@@ -46,6 +46,8 @@ struct hook_fire {
 	struct slice workspace, key;
 	struct slice payload; /* {"workflow", "id", "step", "workspace", "requester", "input"} */
 };
+/* The job alone. LOST: its key has one. */
+void hook_add_fire(struct unit *unit, const struct stamp *stamp, const struct hook_fire *fire);
 /* LOST: the event has its job, or was seen. */
 void hook_build_fire(struct hook_seen *seen, const struct stamp *stamp, const struct hook_fire *fire,
 		     struct unit *unit);

@@ -3,7 +3,9 @@
 
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/json_write.h"
 #include "flow/account.h"
+#include "flow/hook.h"
 
 /* clang-format off */
 
@@ -89,6 +91,9 @@ DB_STMT(stmt_due_now, "schedule_due_now", "ii", "",
 DB_STMT(stmt_triggered, "schedule_triggered", "iiii", "",
 	"UPDATE hx_schedule SET revision = revision + 1, last_at = ?3, last_run = ?4 WHERE subject = ?1"
 	" AND revision = ?2");
+
+DB_STMT(stmt_find_job, "schedule_find_job", "tt", "i",
+	"SELECT subject FROM hx_job WHERE workspace = ?1 AND queue = '" JOB_QUEUE_AFTER_EFFECTS "' AND job_key = ?2");
 
 /* clang-format on */
 
@@ -214,6 +219,9 @@ void schedule_start_add(struct unit *unit, const struct stamp *stamp, const stru
 				       .input = spec->input.p ? spec->input : slice_str("{}")};
 
 		run_create(unit, stamp, &run);
+	} else if (start->payload.p) {
+		hook_add_fire(unit, stamp,
+			      &(struct hook_fire){start->subject, row->workspace, start->key, start->payload});
 	} else {
 		struct batch_spec batch = {.subject = start->subject,
 					   .account = start->account,
@@ -224,6 +232,57 @@ void schedule_start_add(struct unit *unit, const struct stamp *stamp, const stru
 
 		batch_create_whole(unit, stamp, &batch, start->items, spec->items_n, /* queued= */ true);
 	}
+}
+
+static struct slice fire_payload(const struct schedule_row *row, struct arena *arena)
+{
+	const struct schedule_spec *spec = &row->spec;
+	struct strbuf text;
+
+	strbuf_init(&text, 2 * SCHEDULE_INPUT_BYTES_MAX + 8192);
+	strbuf_add_char(&text, '{');
+	json_more_text(&text, "workflow", spec->workflow);
+	json_more_text(&text, "id", spec->entity);
+	json_more_text(&text, "step", spec->step);
+	json_more_text(&text, "workspace", row->workspace);
+	json_more_text(&text, "requester", row->requester);
+	json_more_json(&text, "input", spec->input);
+	strbuf_add_char(&text, '}');
+	return arena_keep(arena, &text);
+}
+
+bool schedule_is_known(const struct schedule_policy *policy, const struct schedule_spec *spec)
+{
+	switch (spec->starts) {
+	case SCHEDULE_STARTS_RUN:
+		return policy->run_of(policy->context, spec->workflow);
+	case SCHEDULE_STARTS_BATCH:
+		return policy->batch_of(policy->context, spec->workflow);
+	case SCHEDULE_FIRES:
+		break;
+	}
+	return policy->fires && policy->fires(policy->context, spec->workflow);
+}
+
+bool schedule_start_of(const struct schedule_policy *policy, const struct schedule_row *row, struct arena *arena,
+		       struct schedule_start *start)
+{
+	const struct schedule_spec *spec = &row->spec;
+
+	if (spec->starts == SCHEDULE_STARTS_RUN)
+		start->run = policy->run_of(policy->context, spec->workflow);
+	else if (spec->starts == SCHEDULE_STARTS_BATCH)
+		start->batch = policy->batch_of(policy->context, spec->workflow);
+	else
+		start->payload = fire_payload(row, arena);
+	if (start->batch)
+		start->items = schedule_items(spec, arena);
+	return start->run || start->batch || (start->payload.p && schedule_is_known(policy, spec));
+}
+
+void schedule_find_job(struct unit *unit, struct slice workspace, struct slice key)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_find_job, db_text(workspace), db_text(key));
 }
 
 /* ---- verbs ---- */

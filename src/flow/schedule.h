@@ -53,6 +53,8 @@ struct schedule_policy {
 	const struct run_machine *(*run_of)(const void *context, struct slice workflow);
 	const struct batch_machine *(*batch_of)(const void *context, struct slice workflow);
 	const void *context;
+	bool (*fires)(const void *context,
+		      struct slice workflow); /* is there such a workflow of entities? NULL: none is */
 };
 
 /* The first slot that waits. While it is paused, only those of a backfill go on. */
@@ -150,12 +152,19 @@ struct schedule_start {
 	struct slice key;
 	const struct run_machine *run;
 	const struct batch_machine *batch;
-	int64_t account;    /* of a batch */
-	struct slice items; /* of a batch, as batch_create_whole() takes them */
+	int64_t account;      /* of a batch */
+	struct slice items;   /* of a batch, as batch_create_whole() takes them */
+	struct slice payload; /* of a job that fires a step (flow/hook.h); .p NULL: it is none */
 };
 /* LOST: its key is there. */
 void schedule_start_add(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,
 			const struct schedule_start *start);
+bool schedule_is_known(const struct schedule_policy *policy, const struct schedule_spec *spec);
+/* What is started, by the newest definition. False: it is not there. The account of a batch is not looked up yet. */
+bool schedule_start_of(const struct schedule_policy *policy, const struct schedule_row *row, struct arena *arena,
+		       struct schedule_start *start);
+/* Row: the job of this key. */
+void schedule_find_job(struct unit *unit, struct slice workspace, struct slice key);
 struct slice schedule_items(const struct schedule_spec *spec, struct arena *arena);
 
 /* A new one. LOST: there is one of this name. REFUSED: there are SCHEDULES_MAX. row: subject, texts, paused, slot_at, due_at. */

@@ -18,10 +18,13 @@ static void fail(struct schedule_look *l, const char *trouble)
 static void note_cancels(struct schedule_look *l, const struct db_rows *open)
 {
 	l->cancels_n = 0;
-	for (size_t i = 0; l->move.cancels && i < open->n && i < SCHEDULE_CANCEL_MAX; i++) {
-		l->cancels[i].subject = db_cell(open, i, 0)->i;
-		l->cancels[i].batch = db_cell(open, i, 1)->i == batch_kind();
-		l->cancels_n++;
+	for (size_t i = 0; l->move.cancels && i < open->n && l->cancels_n < SCHEDULE_CANCEL_MAX; i++) {
+		bool batch = db_cell(open, i, 1)->i == batch_kind();
+
+		if (!batch && db_cell(open, i, 1)->i != run_kind())
+			continue; /* a step that is being fired cannot be called back: it is waited for */
+		l->cancels[l->cancels_n].subject = db_cell(open, i, 0)->i;
+		l->cancels[l->cancels_n++].batch = batch;
 	}
 }
 
@@ -34,18 +37,12 @@ static void go_on(struct schedule_look *l, const struct answer *answer)
 /* What the slot starts: the newest version of its workflow. */
 static void prepare(struct schedule_look *l, const struct answer *answer)
 {
-	const struct schedule_policy *policy = l->policy;
-	const struct schedule_spec *spec = &l->row.spec;
+	bool there;
 
 	l->start = (struct schedule_start){.subject = answer->more_ids[0],
 					   .key = schedule_slot_key(l->row.name, l->move.slot_s, l->arena)};
-	if (spec->starts == SCHEDULE_STARTS_RUN)
-		l->start.run = policy->run_of(policy->context, spec->workflow);
-	else
-		l->start.batch = policy->batch_of(policy->context, spec->workflow);
-	if (l->start.batch)
-		l->start.items = schedule_items(spec, l->arena);
-	if (!l->start.run && !l->start.batch)
+	there = schedule_start_of(l->policy, &l->row, l->arena, &l->start);
+	if (!there)
 		fail(l, "there is no such workflow here");
 	else if (l->arena->failed)
 		task_end(&l->task, HX_TOO_LARGE);

@@ -127,8 +127,6 @@ static void backfill(struct schedule_verb *v, const struct answer *answer)
 
 static void trigger(struct schedule_verb *v, const struct answer *answer)
 {
-	const struct schedule_policy *policy = v->rq->policy;
-	const struct schedule_spec *spec = &v->was.spec;
 	char fresh[ID_TEXT_BYTES];
 
 	v->row = v->was;
@@ -136,13 +134,7 @@ static void trigger(struct schedule_verb *v, const struct answer *answer)
 	v->start = (struct schedule_start){
 		.subject = answer->more_ids[0],
 		.key = schedule_trigger_key(v->rq->name, v->rq->id.n ? v->rq->id : slice_str(fresh), v->arena)};
-	if (spec->starts == SCHEDULE_STARTS_RUN)
-		v->start.run = policy->run_of(policy->context, spec->workflow);
-	else
-		v->start.batch = policy->batch_of(policy->context, spec->workflow);
-	if (v->start.batch)
-		v->start.items = schedule_items(spec, v->arena);
-	if (!v->start.run && !v->start.batch)
+	if (!schedule_start_of(v->rq->policy, &v->was, v->arena, &v->start))
 		end_verb(v, HX_NOT_FOUND, "there is no such workflow any more");
 	else if (v->start.batch)
 		task_go(&v->task, VERB_READING_ACCOUNT);
@@ -257,6 +249,7 @@ static void take_found(struct schedule_verb *v, const struct answer *answer)
 		code = run_found(result, v->was.spec.workflow, &v->start.subject);
 	else if (result->verdict == UNIT_WON)
 		code = result->rows[0].n ? HX_OK : HX_NOT_FOUND;
+	_Static_assert(BATCH_SUBJECT == 0, "as of a job");
 	if (!code && !v->start.run)
 		v->start.subject = db_cell(&result->rows[0], 0, BATCH_SUBJECT)->i;
 	end_verb(v, code, code == HX_KEY_REUSED ? "this id was triggered with another workflow" : NULL);
@@ -301,6 +294,8 @@ static void build_find(const struct schedule_verb *v, struct unit *unit)
 {
 	if (v->start.run)
 		run_find_key(unit, v->rq->workspace, v->start.key);
+	else if (v->start.payload.p)
+		schedule_find_job(unit, v->rq->workspace, v->start.key);
 	else
 		batch_read_key(unit, v->rq->workspace, v->start.key);
 }

@@ -18,8 +18,8 @@
 #define CATCH_UP_DEFAULT_MS (INT64_C(24) * 60 * 60 * 1000)
 
 const char *const schedule_overlaps[] = {"skip", "queue", "cancel", "allow", NULL};
-const char *const schedule_members[] = {"workflow", "batch",  "input", "cron", "every",  "timezone", "overlap",
-					"catchUp",  "jitter", "from",  "to",   "paused", NULL};
+const char *const schedule_members[] = {"workflow", "batch",   "fire",   "input", "cron", "every",  "timezone",
+					"overlap",  "catchUp", "jitter", "from",  "to",   "paused", NULL};
 
 /* What is being read: the first thing that is wrong with it ends it. */
 struct reading {
@@ -236,17 +236,34 @@ static void read_batch(struct reading *r, struct json batch)
 	read_items(r, batch);
 }
 
+static void read_fire(struct reading *r, struct json fire)
+{
+	static const char *const members[] = {"workflow", "id", "step", "input", NULL};
+
+	r->spec.starts = SCHEDULE_FIRES;
+	known_members(r, fire, "fire: ", members);
+	r->spec.workflow = name_of(r, fire, "workflow");
+	r->spec.entity = name_of(r, fire, "id");
+	r->spec.step = name_of(r, fire, "step");
+	r->spec.input = json_of(r, fire, "input", JSON_OBJECT);
+}
+
 static void read_starts(struct reading *r)
 {
 	struct json value;
-	bool run = find(r, r->object, "workflow", &value), batch = find(r, r->object, "batch", &value);
+	bool run = find(r, r->object, "workflow", &value), fire = find(r, r->object, "fire", &value),
+	     batch = find(r, r->object, "batch", &value);
 
-	if (run == batch)
-		refuse(r, "workflow", "or batch says what is started: one of them", slice_of(NULL, 0));
-	else if (batch && json_type(value) == JSON_OBJECT)
-		read_batch(r, value);
+	if (run + batch + fire != 1)
+		refuse(r, "workflow,", "batch or fire says what is started: one of them", slice_of(NULL, 0));
+	else if (fire)
+		(void)find(r, r->object, "fire", &value);
+	if ((batch || fire) && !r->code && json_type(value) != JSON_OBJECT)
+		refuse(r, batch ? "batch" : "fire", "is an object", slice_of(NULL, 0));
 	else if (batch)
-		refuse(r, "batch", "is an object", slice_of(NULL, 0));
+		read_batch(r, value);
+	else if (fire)
+		read_fire(r, value);
 	else
 		r->spec.workflow = name_of(r, r->object, "workflow");
 	if (run)
@@ -271,9 +288,9 @@ static void read_paused(struct reading *r)
 enum hx_code schedule_spec_read(struct json object, bool file, struct arena *arena, struct hx_error *err,
 				struct schedule_spec *ret_spec)
 {
-	static const char *const schedule_file_fields[] = {"schedule", "kind",  "workflow", "batch",   "input",
-							   "cron",     "every", "timezone", "overlap", "catch_up",
-							   "jitter",   "from",  "to",       "paused",  NULL};
+	static const char *const schedule_file_fields[] = {
+		"schedule", "kind",    "workflow", "batch",  "fire", "input", "cron",   "every",
+		"timezone", "overlap", "catch_up", "jitter", "from", "to",    "paused", NULL};
 	struct reading r = {.object = object, .arena = arena, .err = err, .catch_up = file ? "catch_up" : "catchUp"};
 
 	if (json_type(object) != JSON_OBJECT)
@@ -300,11 +317,18 @@ static void write_what(const struct schedule_spec *spec, struct strbuf *text)
 		json_more_json(text, "input", spec->input.p ? spec->input : slice_str("{}"));
 		return;
 	}
-	json_more(text, "batch");
+	json_more(text, spec->starts == SCHEDULE_FIRES ? "fire" : "batch");
 	strbuf_add_char(text, '{');
 	json_more_text(text, "workflow", spec->workflow);
-	json_more_text(text, "account", spec->account);
-	json_more_json(text, "items", spec->items);
+	if (spec->starts == SCHEDULE_FIRES) {
+		json_more_text(text, "id", spec->entity);
+		json_more_text(text, "step", spec->step);
+		if (spec->input.p)
+			json_more_json(text, "input", spec->input);
+	} else {
+		json_more_text(text, "account", spec->account);
+		json_more_json(text, "items", spec->items);
+	}
 	strbuf_add_char(text, '}');
 }
 

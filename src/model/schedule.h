@@ -16,7 +16,7 @@
 #define SCHEDULE_ITEMS_MAX 1000 /* of the batch that a slot starts: it is one unit */
 #define SCHEDULE_TEXT_MAX 255   /* of a name in it */
 
-enum schedule_starts { SCHEDULE_STARTS_RUN, SCHEDULE_STARTS_BATCH };
+enum schedule_starts { SCHEDULE_STARTS_RUN, SCHEDULE_STARTS_BATCH, SCHEDULE_FIRES };
 enum schedule_overlap { OVERLAP_SKIP, OVERLAP_QUEUE, OVERLAP_CANCEL, OVERLAP_ALLOW };
 enum schedule_catch_up { CATCH_UP_NONE, CATCH_UP_LAST, CATCH_UP_ALL };
 
@@ -30,7 +30,8 @@ struct schedule_spec {
 	struct slice account; /* of a batch */
 	struct slice items;   /* of a batch: JSON [{"input", "cost"}] */
 	int64_t items_n;
-	struct slice cron; /* its text; .p NULL: every */
+	struct slice entity, step; /* of what is fired */
+	struct slice cron;         /* its text; .p NULL: every */
 	struct slice timezone;
 	struct slice every, catching_up, jitter; /* as they were written; .p NULL: none */
 	struct timing timing;                    /* zone: NULL until whoever has the zones sets it */

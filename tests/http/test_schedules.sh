@@ -194,6 +194,25 @@ def test_trigger_and_backfill(dir):
 		until(lambda: len(runs(hapax, "d")) == 4 and show(hapax, "d")["waiting"] == 0, "one that is new")
 
 
+def test_fires_a_step(dir):
+	with Service() as service:
+		write(dir / "workflows/doc.json", {"workflow": "doc", "kind": "entity", "status_types": ["open"], "initial_status": "open",
+			"actions": {"Ping": {"kind": "http", "url": service.url + "/ping", "effect": "keyed"}},
+			"steps": [{"step_id": 1, "step_key": "ping", "status": "open", "successful_state": "open", "action": "Ping"}]})
+		with serve(dir) as hapax:
+			hapax.json("POST", "/api/v1/entities/doc", {"id": "d1"}, status=201)
+			put(hapax, "bad", {"fire": {"workflow": "quick", "id": "d1", "step": "ping"}, "every": "1s"}, 404)
+			put(hapax, "f", {"fire": {"workflow": "doc", "id": "d1", "step": "ping", "input": {"n": 1}}, "every": "1s"})
+			service.await_calls("/ping", 2)
+			first = hapax.json("POST", f"{BASE}/f/trigger", {"id": "x"}, status=201)
+			again = hapax.json("POST", f"{BASE}/f/trigger", {"id": "x"}, status=200)
+			assert first["job"]["id"] == again["job"]["id"] and first["job"]["idempotencyKey"] == "schedule:f:trigger:x", again
+			hapax.json("POST", f"{BASE}/f/pause", status=200)
+			until(lambda: all(j["status"] == "COMPLETED" for j in hapax.json("GET", "/api/v1/jobs", status=200)["items"]), "all fired")
+			jobs = hapax.json("GET", "/api/v1/jobs", status=200)["items"]
+			assert len(jobs) == len([c for c in service.calls if c[0] == "/ping"]) >= 3, jobs
+
+
 def test_files(dir):
 	file = dir / "workflows/nightly.json"
 	text = {"schedule": "nightly", "kind": "schedule", "workflow": "quick", "cron": "0 3 * * *", "timezone": "Europe/Berlin", "catch_up": "last"}

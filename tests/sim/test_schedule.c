@@ -181,7 +181,7 @@ static const struct batch_machine *batch_of(const void *context, struct slice wo
 	return NULL;
 }
 
-static const struct schedule_policy policy = {zone_of, run_of, batch_of, NULL};
+static const struct schedule_policy policy = {zone_of, run_of, batch_of, NULL, NULL};
 
 static void init_look(union sim_task *task, const void *plan, struct arena *texts)
 {
