@@ -15,6 +15,7 @@ static const struct {
 	const char *route, *body;
 } bodies[] = {
 	{"POST /api/v1/entities/{workflow}/{id}/steps/{step}/resolve", "{'outcome':'not_done'}"},
+	{"POST /api/v1/entities/{workflow}/{id}/data", "{'data':{'x':1},'version':1}"},
 	{"PUT /api/v1/definitions/{name}", doc},
 	{"POST /api/v1/workflow-runs", "{'definitionId':'flow','idempotencyKey':'same'}"},
 	{"POST /api/v1/workflow-runs/{id}/approvals/{step}", "{'decision':'approve'}"},
