@@ -188,7 +188,7 @@ static bool may_take(const struct kind *kind, const struct port_share *share)
 {
 	bool may = !share->tenant;
 
-	may |= share->running < kind->slots - kind->used; /* mutant: share-unbounded -> may = kind->slots > 0; */
+	may |= share->running < kind->slots - kind->used;
 	return may;
 }
 

@@ -131,7 +131,7 @@ static enum hx_code line_up(struct readers *all, struct seat *seat)
 	size_t room = all->options.seats_max - all->waiting_n;
 	struct reader_line *line = *line_of(all, seat->tenant);
 
-	if (room == 0 || (seat->tenant && line && line->n >= room)) /* mutant: readers-unbounded -> if (room == 0) */
+	if (room == 0 || (seat->tenant && line && line->n >= room))
 		return HX_BUSY;
 	if (!line) {
 		line = calloc(1, sizeof *line);

@@ -109,7 +109,7 @@ static uint32_t leave(struct lane *lane, struct seat *seat, struct lane_place *p
 	take_out(seat->asleep ? &stand->asleep : &stand->awake, place);
 	atomic_fetch_sub(&lane->places_n[lane_bucket((uint64_t)place->stand)], 1);
 	if (stand->lookout == place)
-		appoint(lane, stand); /* mutant: lookout-not-replaced -> stand->lookout = NULL; */
+		appoint(lane, stand);
 	forget_if_empty(lane, place->stand);
 	return place->kept + (place->given > took ? place->given - (uint32_t)took : 0);
 }
@@ -128,7 +128,7 @@ void lane_places_leave(struct lane *lane, struct seat *seat)
 
 		if (place->at)
 			left = leave(lane, seat, place, seat->took ? seat->took(seat, i) : 0);
-		pass_on(lane, place->stand, left); /* mutant: offer-not-passed-on */
+		pass_on(lane, place->stand, left);
 	}
 }
 
