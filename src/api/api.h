@@ -73,6 +73,8 @@ bool api_word_checked(struct http_call *call, struct slice word, const char *con
 bool api_body(struct http_call *call, const char *const known[], struct json *ret_object);
 /* A key of the caller's: a string of 1 to 255 characters. False after answering 400. */
 bool api_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key);
+/* The same, of what the engine also makes by itself: none of the forms that it gives its own (engine/run_start.h). */
+bool api_own_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key);
 /* Things are counted, not measured: digits alone, also where 5.0 or 5e0 would be the same number. From min to max. */
 bool api_is_counted(struct json value, int64_t min, int64_t max, int64_t *ret_number);
 /* The member `version`; 0: absent. False after answering 400. */

@@ -209,7 +209,7 @@ static bool read_batch(struct http_call *call, struct json body, struct batch_lo
 	struct json value;
 
 	if (json_find(body, slice_str("idempotencyKey"), &value) &&
-	    !api_key_checked(call, value, "idempotencyKey", &rq->key))
+	    !api_own_key_checked(call, value, "idempotencyKey", &rq->key))
 		return false;
 	return api_bool(call, body, "hold", &rq->held) &&
 	       api_name_member(call, body, "account", "account must be a string: the id of an account", &rq->account) &&

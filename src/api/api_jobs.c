@@ -74,7 +74,7 @@ static bool read_item(struct http_call *call, struct json object, struct job_pus
 		return false;
 	if (!api_member(call, object, "payload", JOB_PAYLOAD_BYTES_MAX, "payload is at most 1 MiB", &item->payload))
 		return false;
-	if (json_find(object, slice_str("key"), &value) && !api_key_checked(call, value, "key", &item->key))
+	if (json_find(object, slice_str("key"), &value) && !api_own_key_checked(call, value, "key", &item->key))
 		return false;
 	if (json_find(object, slice_str("runAt"), &value) && !read_time(call, value, &item->due_at_ms))
 		return false;

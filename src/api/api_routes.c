@@ -99,7 +99,7 @@ static const struct route routes[] = {
 	/* Each of these is there by workflow and key, too: api_run_key.c makes those. */
 
 	{"POST", "/api/v1/jobs", api_job_push, ROUTE_EXECUTE, "Pushes one job, or many.",
-	 .id = "pushJobs", .body = "JobPushes", .answers = {{201, "JobsPushed"}}},
+	 .id = "pushJobs", .body = "JobPushes", .answers = {{201, "JobsPushed"}}, .errors = {HX_KEY_RESERVED}},
 	{"GET", "/api/v1/jobs", api_job_list, ROUTE_READ, "Lists jobs, by status and queue.",
 	 .id = "listJobs",
 	 .query = {{"status", "JobStatus"}, {"queue", "Text"}, PAGE}, .answers = {{200, "JobPage"}}},
@@ -119,7 +119,7 @@ static const struct route routes[] = {
 	{"POST", "/api/v1/batches", api_batch_create, ROUTE_EXECUTE, "Creates a batch with its items.",
 	 .id = "createBatch", .query = {{"wait", "Wait"}}, .body = "BatchCreate",
 	 .answers = {{201, "BatchCreated"}, {200, "BatchCreated"}},
-	 .errors = {HX_NOT_FOUND, HX_STALE_FENCE, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED}},
+	 .errors = {HX_NOT_FOUND, HX_STALE_FENCE, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED, HX_KEY_RESERVED}},
 	{"GET", "/api/v1/batches", api_batch_list, ROUTE_READ, "Lists batches, the newest first.",
 	 .id = "listBatches",
 	 .query = {{"status", "BatchStatus"}, {"workflow", "Text"}, PAGE}, .answers = {{200, "BatchPage"}}},

@@ -36,6 +36,12 @@ bool api_key_checked(struct http_call *call, struct json value, const char *what
 	return api_invalid(call, "%s is a string of 1 to %d characters, without U+0000", what, RUN_KEY_CHARACTERS_MAX);
 }
 
+bool api_own_key_checked(struct http_call *call, struct json value, const char *what, struct slice *ret_key)
+{
+	return api_key_checked(call, value, what, ret_key) &&
+	       (!run_key_is_reserved(*ret_key) || api_refuse(call, HX_KEY_RESERVED, RUN_KEYS_RESERVED));
+}
+
 static bool read_workflow(struct http_call *call, struct json body, struct slice *ret_name)
 {
 	struct json value;
@@ -92,8 +98,7 @@ static bool read_start(struct http_call *call, struct run_start *start, struct r
 		return false;
 	if (!json_find(body, slice_str("idempotencyKey"), &value))
 		return true;
-	return api_key_checked(call, value, "idempotencyKey", &start->spec.key) &&
-	       (!run_key_is_reserved(start->spec.key) || api_refuse(call, HX_KEY_RESERVED, RUN_KEYS_RESERVED));
+	return api_own_key_checked(call, value, "idempotencyKey", &start->spec.key);
 }
 
 /* ---- create ---- */

@@ -185,6 +185,10 @@ static void test_keys_of_children_are_the_engines(void **state)
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		snprintf(body, sizeof body, "{'definitionId':'deep','idempotencyKey':'%s'}", keys[i]);
 		scene_must(scene, 0, "POST", RUNS, body, 400, "KEY_RESERVED");
+		snprintf(body, sizeof body, "{'queue':'q','payload':1,'key':'%s'}", keys[i]);
+		scene_must(scene, 0, "POST", "/api/v1/jobs", body, 400, "KEY_RESERVED");
+		snprintf(body, sizeof body, "{'workflow':'w','account':'a','items':[],'idempotencyKey':'%s'}", keys[i]);
+		scene_must(scene, 0, "POST", "/api/v1/batches", body, 400, "KEY_RESERVED");
 	}
 	scene_must(scene, 0, "POST", RUNS, "{'definitionId':'deep','idempotencyKey':'run_1'}", 201, NULL);
 }
