@@ -50,6 +50,7 @@ struct kind {
 
 	/* The port's: how many jobs it may run at once, and the workspaces that have one to run, in turn. */
 	size_t slots, used;
+	bool unshared; /* one workspace may have all of them */
 	struct port_share *turn_first, **turn_last;
 };
 

@@ -135,7 +135,12 @@ static enum hx_code make_native(const struct port_options *options, struct kind 
 {
 	if (!options->natives || !options->natives->n)
 		return HX_OK;
-	return native_kind_new(options->natives, slots(options->native_slots, PORT_NATIVE_SLOTS), ret_kind, err);
+	enum hx_code code = native_kind_new(options->natives, slots(options->native_slots, PORT_NATIVE_SLOTS), ret_kind,
+					    err);
+
+	if (!code) /* so many at once as the program has asked for, and no more: its functions may not bear more */
+		(*ret_kind)->unshared = options->native_slots > 0;
+	return code;
 }
 
 /* Who carries out the calls of a kind, and what is said of one that nobody carries out. */
@@ -265,8 +270,7 @@ static void release_slot(struct port *port, struct job *job)
 	queue->share->running--;
 	kind->used--;
 	port->stats.running--;
-	port_make_ready(queue);
-	/* One that was full may have room for another workspace now. */
+	/* An action that was full has room for another now, of whichever workspace: first of the one that was served longest ago. */
 	for (struct port_queue *q = queue->action->queues; q; q = q->action_next)
 		port_make_ready(q);
 	port_drop_if_idle(port, queue);

@@ -186,7 +186,7 @@ static struct port_queue *take_ready(struct port_share *share)
 /* What is nobody's in particular is not bounded. */
 static bool may_take(const struct kind *kind, const struct port_share *share)
 {
-	bool may = !share->tenant;
+	bool may = !share->tenant || kind->unshared;
 
 	may |= share->running < kind->slots - kind->used;
 	return may;
@@ -209,6 +209,20 @@ static struct port_share *next_in_turn(struct kind *kind)
 	return share;
 }
 
+/* The queues of an action stand in the order in which they were served: who was just now is the last. */
+static void move_to_end(struct port_queue *queue)
+{
+	struct port_queue **slot = queue_slot(queue->action, queue->share);
+
+	if (!queue->action_next)
+		return;
+	*slot = queue->action_next;
+	while (*slot)
+		slot = &(*slot)->action_next;
+	queue->action_next = NULL;
+	*slot = queue;
+}
+
 static void run_first(struct port *port, struct port_queue *queue)
 {
 	struct kind *kind = queue->action->kind;
@@ -222,6 +236,7 @@ static void run_first(struct port *port, struct port_queue *queue)
 	queue->share->running++;
 	kind->used++;
 	port->stats.running++;
+	move_to_end(queue);
 	port_make_ready(queue);
 	kind->start(kind, job);
 }

@@ -136,9 +136,35 @@ static void workspaces_take_turns(void **state)
 	end();
 }
 
+/* The bound of an action is one for all workspaces: nobody gets a second place while others have waited for their first. */
+static void a_bounded_action_serves_all_in_turn(void **state)
+{
+	static const char *const bodies[] = {"\"a\"", "\"b\"", "\"c\""};
+	size_t served[3] = {0};
+
+	(void)state;
+	begin((struct port_options){.http_slots = 8});
+	slow.max_in_flight = 1;
+	for (uint64_t i = 0; i < 18; i++) {
+		struct act_call call = {
+			.tenant = 1 + i / 6, .input = slice_str(bodies[i / 6]), .lease = {(int64_t)(1 + i / 6), 1}};
+
+		desk_start(&desk, &slow, call);
+	}
+	upstream_release(&u);
+	for (uint64_t i = 1; i <= desk.last_number; i++)
+		desk_wait(&desk, i);
+	for (size_t i = 0; i < 9; i++)
+		served[u.order[i] - 'a']++;
+	for (size_t i = 0; i < 3; i++)
+		assert_in_range(served[i], 2, 4);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_bounded_action_serves_all_in_turn),
 		cmocka_unit_test(a_slow_neighbour_leaves_slots),
 		cmocka_unit_test(who_has_no_workspace_is_not_bounded),
 		cmocka_unit_test(the_bound_of_an_action_is_for_all),
