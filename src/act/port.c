@@ -168,15 +168,16 @@ static enum hx_code make_kinds(struct port *port, struct hx_error *err)
 	return HX_OK;
 }
 
-static void answer_without_kind(struct port *port, const struct action *action, struct ticket ticket)
+static void answer_without_kind(struct port *port, const struct act_call *call, struct ticket ticket)
 {
+	const struct action *action = call->action;
 	const char *words = kinds[action->kind].without;
 
 	if (action_kind_by(action->kind) == BY_NOBODY)
 		answer(port, ticket, (struct verdict){ACT_OK, slice_str("null"), 0});
 	else
 		answer(port, ticket,
-		       (struct verdict){ACT_FAILED_FOR_GOOD,
+		       (struct verdict){act_never_sent(call),
 					slice_str(words ? words : "actions of this kind are not called from here"), 0});
 }
 
@@ -191,7 +192,7 @@ static void start(struct act_port *act, const struct act_call *call, struct tick
 	struct job *job;
 
 	if (!kind) {
-		answer_without_kind(port, action, ticket);
+		answer_without_kind(port, call, ticket);
 		return;
 	}
 	job = job_new(port, call, ticket);

@@ -162,8 +162,9 @@ static struct verdict judge(struct transfer *t, const struct reply *reply, struc
 }
 
 /* All addresses were refused by outbound.allow. Where another one was tried, too, it may work another day. */
-static struct verdict refused(const struct upstream_call *call, struct strbuf *words)
+static struct verdict refused(const struct transfer *t, struct strbuf *words)
 {
+	const struct upstream_call *call = &t->call;
 	char address[ADDRESS_TEXT_BYTES], *end;
 
 	address_format(&call->refused, address);
@@ -171,7 +172,7 @@ static struct verdict refused(const struct upstream_call *call, struct strbuf *w
 	*end = '\0';
 	if (address[0] == '[')
 		end[-1] = '\0';
-	return verdict_say(ACT_FAILED_FOR_GOOD, words,
+	return verdict_say(act_never_sent(&t->job->call), words,
 			   "nothing was sent: address not allowed: %s (%s), see outbound.allow",
 			   address + (address[0] == '['), call->refusal);
 }
@@ -262,7 +263,7 @@ struct verdict transfer_judge(struct transfer *t, enum upstream_end end, struct 
 	};
 
 	if (end == UPSTREAM_NOT_SENT && t->call.refusal && t->call.tried == 0)
-		return refused(&t->call, words);
+		return refused(t, words);
 	if (reply.complete)
 		read_head(t, &reply);
 

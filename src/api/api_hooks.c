@@ -250,7 +250,7 @@ static void signalled(struct seat *seat, enum hx_code code)
 	struct delivery *d = (struct delivery *)seat;
 	const struct run_verb *v = &d->verb;
 
-	if (code == HX_WRONG_STATUS || code == HX_RUN_EXPIRED) {
+	if (code == HX_WRONG_STATUS || code == HX_RUN_EXPIRED || code == HX_RESTARTED) {
 		d->start = (struct run_start){0};
 		decline(d); /* it never will be */
 		return;

@@ -66,7 +66,7 @@ DB_STMT(stmt_note_claim, "entity_note_claim", "ittttiti", "",
 /* Not over another call that is open under the same key, nor over one that was begun under a claim since the row was read. */
 #define OR_NONE_IS_OPEN " OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)"
 
-DB_STMT(stmt_note_call, "entity_note_call", "ittttitiii", "i",
+DB_STMT(stmt_note_call, "entity_note_call", "ittttitiiii", "i",
 	"UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
 	" claim_address = ?7, claim_version = ?8, claim_op = ?9,"
 	" claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0) ELSE 0 END{from}"
@@ -76,6 +76,7 @@ DB_STMT(stmt_note_call, "entity_note_call", "ittttitiii", "i",
 	" AND (claim_requester = ?3" OR_NONE_IS_OPEN /* mutant: note-over-requester */
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1"
 	" AND s.effort = ?6" /* mutant: note-effort */
+	" AND (?11 = 0 OR s.version = ?11)" /* mutant: note-over-data -> " AND ?11 >= 0" */
 	" AND s.fence = ?10)" /* mutant: note-over-claim -> " AND ?10 >= 0)" */
 	" RETURNING {ord}subject");
 
@@ -234,7 +235,7 @@ void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const stru
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_note_call, db_int(subject), db_text(call->step), db_text(call->requester),
 		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address),
-		 db_int(call->version), db_int(op), db_int(call->fence));
+		 db_int(call->version), db_int(op), db_int(call->fence), db_int(call->at_version));
 }
 
 void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject)

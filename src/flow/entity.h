@@ -14,8 +14,9 @@
 #include "flow/subject.h"
 #include "model/workflow.h"
 
-#define ENTITY_NAME_MAX 255 /* bytes */
-#define ENTITY_DATA_MAX (1u << 20)
+#define ENTITY_NAME_MAX 255          /* bytes */
+#define ENTITY_DATA_MAX (1u << 20)   /* of what callers write */
+#define ENTITY_SAVED_MAX (24u << 20) /* with what steps save: what was done can always be written */
 
 /* 1 to ENTITY_NAME_MAX bytes of UTF-8 without control characters; also of a workspace and a requester. */
 bool entity_name_is_good(struct slice name);

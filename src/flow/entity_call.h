@@ -20,6 +20,7 @@ struct entity_sent {
 	int64_t effort, version;
 	struct slice address; /* in that version; empty: it has none */
 	int64_t fence; /* as it was read: no claim has come since. In a table of the user's one may have been there */
+	int64_t at_version; /* of the entity, as it was read: its data is in the call. 0: that is the user's own */
 };
 
 /* Guards of a claim, after its parameters 1 to 8 (subject_change.h; ?8 is the lease). */

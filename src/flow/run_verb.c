@@ -488,7 +488,9 @@ static void take_read(struct run_verb *v, const struct answer *answer)
 		v->status = v->row.status;
 		v->version = v->row.version;
 	}
-	if (v->row.restarted_by) /* mutant: restarted-goes-on -> if (0) */
+	if (v->rq->kind == RUN_EVENT && answer->result->rows[VERB_LINE_SEEN].n)
+		decide(v, answer);    /* whatever the run is by now */
+	else if (v->row.restarted_by) /* mutant: restarted-goes-on -> if (0) */
 		end_restarted(v);
 	else if (v->rq->version && !v->in_part && v->rq->version != v->row.version)
 		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run has another version by now");

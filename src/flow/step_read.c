@@ -120,6 +120,11 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 		step_end_saying(s, code, words);
 	if (code)
 		return;
+	if (s->view->save_as && json_type(json_trust(s->data)) != JSON_OBJECT) {
+		step_end_saying(s, HX_WRONG_STATUS,
+				"the step saves its output in the entity's data, which is no object");
+		return;
+	}
 	if (!can_be_called(s)) /* mutant: left-step-fired -> if (0) */
 		return;
 	step_make_key(s);

@@ -79,7 +79,7 @@ void step_save_output(struct entity_step *s)
 	struct json name, value;
 	struct strbuf sb;
 
-	strbuf_init(&sb, ENTITY_DATA_MAX);
+	strbuf_init(&sb, ENTITY_SAVED_MAX);
 	strbuf_add_char(&sb, '{');
 	while (json_iter_member(&it, &name, &value)) {
 		if (json_string_is(name, save_as))
@@ -102,7 +102,7 @@ enum hx_code step_merge_data(struct entity_step *s, const char **ret_words)
 	struct hx_error err;
 	enum hx_code code;
 
-	strbuf_init(&sb, ENTITY_DATA_MAX);
+	strbuf_init(&sb, s->data.n > ENTITY_DATA_MAX ? s->data.n : ENTITY_DATA_MAX); /* it may always become less */
 	code = json_merge_patch(s->data, s->rq->input.raw, s->arena, &err, &sb);
 	if (!code && sb.failed)
 		code = error_set(&err, HX_TOO_LARGE, "data is at most 1 MiB");

@@ -44,6 +44,7 @@ static struct entity_sent call_of(const struct entity_step *s)
 		.effort = s->effort,
 		.version = s->call_version,
 		.address = s->address,
+		.at_version = s->rq->ref.machine->table ? 0 : s->version,
 		.fence = s->fence,
 	};
 }

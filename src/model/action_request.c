@@ -9,8 +9,9 @@
 
 static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", NULL};
 /* The members of all bodies that a call may have (flow/…_text.c), and two besides. */
-static const char *const request_roots[] = {"input",     "data", "state", "key",    "id", "workflow", "step",
-					    "requester", "item", "from",  "output", "to", "version",  NULL};
+static const char *const request_roots[] = {"input",    "data", "state",     "key",   "id",
+					    "workflow", "step", "requester", "item",  "from",
+					    "output",   "to",   "version",   "error", NULL};
 static const char *const reply_roots[] = {"status", "headers", "body", NULL};
 
 bool request_method_is_known(struct slice method)

@@ -113,6 +113,9 @@ def test_start_that_signals(dir):
 			assert hapax.json("GET", f"{RUNS}/{id}?wait=30s")["status"] == "COMPLETED"
 			assert start(hapax, "k", id="e", status=200)["duplicate"] is True  # ahead of any 409
 			assert start(hapax, "k", event="rest", id="e4", status=409)["code"] == "WRONG_STATUS"
+			hapax.json("POST", f"{RUNS}/{id}/restart", {"from": "more"}, status=200)
+			assert start(hapax, "k", id="e", status=200)["duplicate"] is True  # also of a run that goes on as another one
+			assert start(hapax, "k", event="rest", id="e5", status=409)["code"] == "RESTARTED"
 
 
 def test_what_is_refused_does_nothing(dir):

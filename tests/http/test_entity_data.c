@@ -150,6 +150,31 @@ static void not_while_a_call_is_in_doubt(void **state)
 	scene_must(scene, 0, "POST", DATA, "{'data':{'note':'n'},'version':2}", 200, NULL);
 }
 
+/* What was done can always be written, however much it is; and less may be made of it. */
+static void a_large_output_is_saved(void **state)
+{
+	static char large[1500000];
+	struct scene *scene = *state;
+
+	memset(large, 'x', sizeof large - 1);
+	memcpy(large, "{\"t\":\"", 6);
+	memcpy(large + sizeof large - 3, "\"}", 3);
+	service_play(scene->service, "/quote", &(struct play){.body = large});
+	scene_fire(scene, 0, "a", "approve", 200, NULL);
+	scene_must(scene, 0, "POST", DATA, "{'data':{'more':1},'version':2}", 413, "TOO_LARGE");
+	scene_must(scene, 0, "POST", DATA, "{'data':{'quote':null},'version':2}", 200, NULL);
+	assert_data(scene, "'data':{'customer':'c-1','tags':{'x':1,'y':2}}");
+}
+
+static void data_that_is_no_object(void **state)
+{
+	struct scene *scene = *state;
+
+	scene_must(scene, 0, "POST", "/api/v1/entities/billing", "{'id':'b','data':[1]}", 201, NULL);
+	scene_fire(scene, 0, "b", "approve", 409, "WRONG_STATUS");
+	assert_int_equal(service_count(scene->service, "/quote", NULL), 0);
+}
+
 static void twice_under_one_key_and_after_a_kill(void **state)
 {
 	struct scene *scene = *state;
@@ -172,6 +197,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(not_while_it_is_in_use, set_up_postgres, scene_tear_down),
 		cmocka_unit_test_setup_teardown(not_while_a_call_is_in_doubt, set_up, scene_tear_down),
 		cmocka_unit_test_setup_teardown(not_while_a_call_is_in_doubt, set_up_postgres, scene_tear_down),
+		cmocka_unit_test_setup_teardown(a_large_output_is_saved, set_up, scene_tear_down),
+		cmocka_unit_test_setup_teardown(a_large_output_is_saved, set_up_postgres, scene_tear_down),
+		cmocka_unit_test_setup_teardown(data_that_is_no_object, set_up, scene_tear_down),
 		cmocka_unit_test_setup_teardown(twice_under_one_key_and_after_a_kill, set_up, scene_tear_down),
 	};
 

@@ -131,6 +131,10 @@ def test_signal_by_key(dir):
 			assert hapax.json("GET", f"{RUNS}/by-key/pay/o1?wait=30s")["output"] == {"paid": 5}
 			assert stripe(hapax, event(f"e1{i}", "o1")) == AGAIN
 			assert stripe(hapax, event(f"e2{i}", "o1")) == DECLINED  # it is past it
+			run = hapax.json("GET", f"{RUNS}/by-key/pay/o1", status=200)
+			if run["status"] == "COMPLETED":
+				hapax.json("POST", f"{RUNS}/{run['id']}/restart", {"from": run["steps"][0]["name"]}, status=200)
+				assert stripe(hapax, event(f"e9{i}", "o1")) == DECLINED  # it goes on as another one
 			assert stripe(hapax, event(f"e2{i}", "o1"))["duplicate"] is True
 			assert stripe(hapax, {"id": f"e3{i}", "data": {}}, status=400)["code"] == "VALIDATION_ERROR"
 			assert stripe(hapax, {"data": {}}, status=400)["code"] == "VALIDATION_ERROR"

@@ -60,6 +60,7 @@ static struct {
 	bool differ;                              /* the callers' inputs */
 	const char *other_requester, *other_step; /* the second caller's; NULL: as the first one's */
 	bool changes;                             /* the second caller, and a third, change the data */
+	bool fires_again;                         /* the third fires instead */
 } fixture;
 
 static const struct entity_machine *machine_of(const char *effect, const char *more, const char *step, int64_t version)
@@ -265,7 +266,7 @@ static void check_data(struct sim *sim)
 		return;
 	if ((db_cell(rows, 0, 0)->i != 0) != (db_cell(rows, 0, 1)->i != 0))
 		sim_violate(sim, "E9: what the step saves is there without its transition, or the reverse");
-	for (int i = 1; i <= 3; i += 2)
+	for (int i = 1; i <= (fixture.fires_again ? 1 : 3); i += 2)
 		if (actors[i].state == SIM_DONE && actors[i].code == HX_OK && !db_cell(rows, 0, i == 1 ? 2 : 3)->i)
 			sim_violate(sim, "E9: a change of the data was acknowledged, and is not there");
 }
@@ -322,7 +323,8 @@ static void explore_with(const char *name, enum sim_world world, bool recovery, 
 					    : init_step,
 			  "{\"x\":1}"},
 			 {recovery ? "recovery" : "janitor", 2, true, recovery ? init_recovery : init_janitor, NULL},
-			 {"caller-3", 3, false, fixture.changes ? init_change : init_step, "{\"y\":1}"}},
+			 {"caller-3", 3, false, fixture.changes && !fixture.fires_again ? init_change : init_step,
+			  "{\"y\":1}"}},
 		.bounds = bounds,
 		.world = world,
 		.setup = setup,
@@ -570,6 +572,16 @@ static void exhaustive_data_claim(void **state)
 		     (struct sim_bounds){.lapses = 2, .crashes = 1, .lost_answers = 1});
 }
 
+/* Who has read the data before it was changed must not send it after that: the next one sends the other under the same key. */
+static void exhaustive_data_fired_again(void **state)
+{
+	(void)state;
+	parse("keyed", "", SAVES);
+	fixture.changes = fixture.fires_again = true;
+	explore_with("data, no claim, two who fire", WORLD_KEYED, false, /* third= */ true,
+		     (struct sim_bounds){.crashes = 1, .lost_answers = 1});
+}
+
 static void exhaustive_data_no_claim(void **state)
 {
 	(void)state;
@@ -606,6 +618,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_one_claims_steps_hold),
 		cmocka_unit_test(exhaustive_data_claim),
 		cmocka_unit_test(exhaustive_data_no_claim),
+		cmocka_unit_test(exhaustive_data_fired_again),
 	};
 
 	if (argc > 1)

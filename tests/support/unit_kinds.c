@@ -97,8 +97,9 @@ static void finish_effect(struct unit *unit, const struct kind_args *args)
 /* What a step of an entity does when it claims. */
 static struct entity_sent call_of(const struct kind_args *args)
 {
-	return (struct entity_sent){slice_str("close"), "open",           slice_str("admin"), slice_str("null"),
-				    args->effort,       /* version= */ 1, slice_str(""),      args->fence};
+	return (struct entity_sent){slice_str("close"), "open",       slice_str("admin"),
+				    slice_str("null"),  args->effort, /* version= */ 1,
+				    slice_str(""),      args->fence,  args->version};
 }
 
 static void claim_noted(struct unit *unit, const struct kind_args *args)

@@ -206,6 +206,29 @@ static void what_the_service_sees(void **state)
 	upstream_close(&u);
 }
 
+/* Of a try before, which may have been done, a request that cannot be made says nothing: the key stays what it is. */
+static void what_was_not_sent_is_no_answer_in_doubt(void **state)
+{
+	static const struct page pages[] = {{"/x", PAGE_REPLY, OK_JSON}, {0}};
+	struct act_call call = {.input = slice_str(envelope), .key = slice_str("k-1")};
+	const struct action *action;
+	struct upstream u;
+	struct desk desk;
+	char url[128];
+
+	(void)state;
+	upstream_open(&u, pages);
+	desk_open(&desk, &(struct port_options){0});
+	(void)upstream_action(&u, "/x", url);
+	action = action_of("'headers': { 'X-T': '${file:/nonexistent/secret}' }", url);
+	desk_expect(desk_wait(&desk, desk_start(&desk, action, call)), ACT_FAILED_FOR_GOOD, "nothing was sent");
+	call.in_doubt = true;
+	MUST_HOLD(desk_wait(&desk, desk_start(&desk, action, call))->outcome == ACT_FAILED,
+		  "a call that was not sent answers for one that may have been done");
+	desk_close(&desk);
+	upstream_close(&u);
+}
+
 static void a_text_is_a_string(void **state)
 {
 	static const struct page pages[] = {
@@ -236,6 +259,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(what_is_never_sent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_a_definition_may_not_say, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_the_service_sees, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_was_not_sent_is_no_answer_in_doubt, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_text_is_a_string, set_up, tear_down),
 	};
 

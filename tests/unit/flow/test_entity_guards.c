@@ -35,6 +35,7 @@ static const struct entity_sent call = {
 	.version = 3,
 	.address = {"", 0},
 	.fence = 7,
+	.at_version = VERSION,
 };
 
 static void claim(struct unit *unit, const struct stamp *stamp)
@@ -142,6 +143,7 @@ static const struct guard guards[] = {
 	{"note-over-requester", OPEN, BUT_NOTED("claim_requester = 'cron'"), note, NULL},
 	{"note-effort", OPEN, BUT("effort = 7"), note, NULL},
 	{"note-over-claim", OPEN, BUT("fence = 8"), note, NULL},
+	{"note-over-data", OPEN, BUT("version = 5"), note, NULL},
 	{"data-version", NOTED("0"), BUT("version = 5"), change, NULL},
 	{"data-claimed", NOTED("0"), BUT("owner = 'there', until = 1000500"), change, NULL},
 	{"data-in-doubt", NOTED("0"), BUT("doubt = 1"), change, NULL},
