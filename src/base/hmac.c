@@ -25,13 +25,14 @@ static void hash_padded(const uint8_t block[BLOCK_BYTES], uint8_t pad, const str
 void hmac_sha256(struct slice key, const struct slice parts[], size_t n, uint8_t ret_mac[SHA256_BYTES])
 {
 	uint8_t block[BLOCK_BYTES] = {0}, inner[SHA256_BYTES];
-	struct slice outer = slice_of((const char *)inner, sizeof inner);
+	struct slice outer;
 
 	if (key.n > sizeof block)
 		sha256(key.p, key.n, block);
 	else if (key.n)
 		memcpy(block, key.p, key.n);
 	hash_padded(block, 0x36, parts, n, inner);
+	outer = slice_of((const char *)inner, sizeof inner);
 	hash_padded(block, 0x5c, &outer, 1, ret_mac);
 }
 
