@@ -121,12 +121,14 @@ static void test_a_job_that_is_due_after_its_end(void **state)
 static void test_a_step_of_nothing(void **state)
 {
 	(void)state;
-	tamper("INSERT INTO hx_run_step SELECT 5, position, status, attempt, output, started_at, completed_at, undone_at"
+	tamper("INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at)"
+	       " SELECT 5, position, status, attempt, output, started_at, completed_at, undone_at"
 	       " FROM hx_run_step WHERE run = %lld AND position = 0",
 	       (long long)world.town.run);
 	assert_found(5, "step", 0, "run");
 	script("ROLLBACK; BEGIN");
-	tamper("INSERT INTO hx_run_step SELECT run, 7, status, attempt, output, started_at, completed_at + 100000, undone_at"
+	tamper("INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, undone_at)"
+	       " SELECT run, 7, status, attempt, output, started_at, completed_at + 100000, undone_at"
 	       " FROM hx_run_step WHERE run = %lld AND position = 0",
 	       (long long)world.town.run);
 	assert_found(world.town.run, "step", 7, "completed_at");
