@@ -41,10 +41,14 @@ enum {
 DB_STMT(stmt_next_items, "audit_next_items", "i", "i",
 	"SELECT min(batch) FROM hx_batch_item WHERE batch > ?1");
 
-/* ?1 batch   ?2 from   ?3 to   ?4 account   ?5 prefix of its keys   ?6 the most attempts, where refunds are added up; else 0 */
+/*
+ * ?1 batch   ?2 from   ?3 to   ?4 account   ?5 prefix of its keys   ?6 the most attempts, where refunds are added up; else 0
+ * An entry is looked up by its whole key, and not joined: in a plan made while the ledger is small a join reads all of the account's
+ * entries for each item, and such a plan is kept while the ledger grows.
+ */
 #define ENTRIES(reason)                                                                                                \
-	"(SELECT " SUM("l.amount") " FROM tries t JOIN hx_ledger l ON l.account = ?4 AND l.key = ?5 || p.n || '/" reason \
-	"/' || t.a"
+	"(SELECT " SUM("(SELECT l.amount FROM hx_ledger l WHERE l.account = ?4"                                        \
+	" AND l.key = ?5 || p.n || '/" reason "/' || t.a)") " FROM tries t"
 DB_STMT(stmt_items, "audit_items", "iiiiti", "ittiiiiiiii",
 	"WITH RECURSIVE part AS (SELECT i.n, i.status, i.decision, i.cost, i.charged, i.attempt, i.doubt, i.fence"
 	" FROM hx_batch b JOIN hx_batch_item i ON i.batch = b.subject AND i.n < b.total"
