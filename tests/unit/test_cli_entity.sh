@@ -254,7 +254,7 @@ helps() { # verb
 	exits 0 entity "$1" --help && says_like "^usage: hapax entity $1 \[?WORKFLOW" && says "default: http://127.0.0.1:7411" &&
 		says "environment: HAPAX_SERVER" && says "exit codes"
 }
-helps create && helps show && helps list && helps fire && helps resolve && helps history
+helps create && helps show && helps list && helps fire && helps resolve && helps data && helps history
 result help_of_each_verb
 exits 0 help && says "hapax COMMAND" && says "run start" && exits 0 help entity && says "usage: hapax entity fire" && exits 0 help entity fire && says "usage: hapax entity fire" &&
 	! says "usage: hapax entity show" && exits 2 help entiti && complains 'did you mean "entity"' && exits 2 help entity fier
@@ -262,9 +262,11 @@ result help_as_a_word
 exits 0 entity --help && says "usage: hapax entity create" && says "usage: hapax entity history" && exits 0 job --help &&
 	says "usage: hapax job redrive ID" && exits 2 entity frie && complains 'did you mean "entity fire"?'
 result help_of_the_nouns
-"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|account\|job\|key\) ' >verbs # these have pages and tests of their own
+"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|account\|job\|key\|schedule\) ' >verbs # these have pages of their own
 [ "$(wc -l <verbs)" -ge 12 ] && in_manual hapax.1 <verbs
 result every_verb_is_in_the_manual
+help_is_in_manual schedule hapax-schedule.1
+result the_manual_of_schedules
 for noun in entity serve check db why; do "$hapax" $noun --help; done | grep -oE '^  --[a-z-]+' | tr -d ' ' | sort -u >options
 [ "$(wc -l <options)" -ge 20 ] && in_manual hapax.1 <options
 result every_option_is_in_the_manual
