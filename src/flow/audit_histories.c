@@ -277,9 +277,12 @@ static void note_percent(struct auditor *a, const struct unit_result *result)
 		a->first = db_cell(range, 0, 0)->i;
 		a->last = db_cell(range, 0, 1)->i;
 	}
-	a->percent = a->last <= a->first || a->key >= a->last
-			     ? 100
-			     : (int)(100.0 * (double)(a->key - a->first) / (double)(a->last - a->first));
+	if (a->last <= a->first || a->key >= a->last)
+		a->percent = 100;
+	else if (a->key <= a->first) /* before the first slice it is before all ids */
+		a->percent = 0;
+	else
+		a->percent = (int)(100.0 * (double)(a->key - a->first) / (double)(a->last - a->first));
 }
 
 static bool histories_take(struct auditor *a, const struct unit_result *result)

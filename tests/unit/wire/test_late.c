@@ -79,6 +79,11 @@ static void test_stopped_while_connecting(void **state)
 	assert_true(recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0);
 	close(fd);
 	close(door);
+	loop_round(&loop, mono_add_ms(clock_mono(clock_system()), 1)); /* what was closed is freed by its letter */
+	upstream_free(upstream);
+	upstream_hub_free(hub);
+	loop_release(&loop);
+	arena_release(&arena);
 }
 
 int main(void)
