@@ -40,25 +40,25 @@ DB_STMT(stmt_push, "job_push", "tti", "",
 	.pg_sql = PUSHED("?1", "?2", ""),
 	.set_sql = PUSHED("u.p1", "u.p2", "{u}, "));
 
-#define INTO_SUBJECTS(kind, op, at, node) INTO_SUBJECT NEW_SUBJECT("j.subject", kind, "'AVAILABLE'", op, at, node)
+/* On PostgreSQL: those that were let in, and what both of their rows are made of. */
 #define MADE(kind, op, at, node, names, units)                                                                         \
-	"made AS (" INTO_SUBJECTS(                                                                                     \
-		kind, op, at,                                                                                          \
-		node) " FROM " units "json_array_elements(" names "::json) AS r"                                       \
-		      " CROSS JOIN LATERAL (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j"    \
-		      " RETURNING id, seq, status, version, fence, op, updated_at, head) " INTO_HISTORY                \
-		      " SELECT id, seq, '', status, version, fence, op, "
+	"WITH made (id, kind, status, version, op, fence, at, seq, head, node) AS (" NEW_SUBJECT(                      \
+		"j.subject", kind, "'AVAILABLE'", op, at,                                                              \
+		node) ", " node " FROM " units "json_array_elements(" names "::json) AS r"                             \
+		      " CROSS JOIN LATERAL (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j),"  \
+		      " subjects AS (" INTO_SUBJECT                                                                    \
+		      " SELECT id, kind, status, version, op, fence, at, seq, head FROM made) " INTO_HISTORY           \
+		      " SELECT id, seq, '', status, version, fence, op, node, at, head FROM made"
 
 /*
  * Only for those that were let in. An id that is there already is a data error, which nobody meets. PostgreSQL writes the
  * history with it, and is kept from joining in any other way (OFFSET 0): a plan may be made while the tables are empty.
  */
 DB_STMT(stmt_subjects, "job_push_subjects", "tiiit", "",
-	INTO_SUBJECTS("?2", "?3", "?4", "?5")
+	INTO_SUBJECT NEW_SUBJECT("j.subject", "?2", "'AVAILABLE'", "?3", "?4", "?5")
 	" FROM json_each(?1) r CROSS JOIN hx_job j ON j.subject = json_extract(r.value, '$[0]')",
-	.pg_sql = "WITH " MADE("?2", "?3", "?4", "?5", "?1", "") "?5, updated_at, head FROM made",
-	.set_sql = "WITH units AS (SELECT u.* FROM {u}), " MADE("u.p2", "u.p3", "u.p4", "u.p5", "u.p1", "units u, ")
-		   "p5, updated_at, head FROM made JOIN units ON p3 = op");
+	.pg_sql = MADE("?2", "?3", "?4", "?5", "?1", ""),
+	.set_sql = MADE("u.p2", "u.p3", "u.p4", "u.p5", "u.p1", "{u}, "));
 
 DB_STMT(stmt_history, "job_push_history", "tit", "",
 	INTO_HISTORY " SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?3, s.updated_at, s.head"
