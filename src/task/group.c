@@ -51,9 +51,22 @@ static void take_subjects(const struct unit *unit, bool chosen)
 	}
 }
 
+/* How many are in it that may have to run by their lines, while all others wait. */
+struct by_lines {
+	size_t serial_n, together_n;
+};
+
+static bool has_room(struct by_lines *by_lines, const struct unit *unit, bool shares)
+{
+	if (unit->together)
+		return by_lines->together_n++ < GROUP_TOGETHER_MAX;
+	return !shares || by_lines->serial_n++ < GROUP_SERIAL_MAX;
+}
+
 size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[])
 {
-	size_t picked_n = 0, by_lines_n = 0;
+	size_t picked_n = 0;
+	struct by_lines by_lines = {0};
 
 	ASSERT(max <= GROUP_UNITS_MAX);
 	if (n > 2 * GROUP_UNITS_MAX)
@@ -63,12 +76,12 @@ size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subj
 		taken_round = 1;
 	}
 	for (size_t i = 0; i < n && picked_n < max; i++) {
-		bool shares = false, may = !one_unit_per_subject || may_join(pending[i], &shares);
+		bool shares, may = true;
 
-		if (shares && !pending[i]->together)
-			may = may && by_lines_n++ < GROUP_SERIAL_MAX;
-		if (one_unit_per_subject)
+		if (one_unit_per_subject) {
+			may = may_join(pending[i], &shares) && has_room(&by_lines, pending[i], shares);
 			take_subjects(pending[i], may);
+		}
 		if (may)
 			picked[picked_n++] = i;
 	}

@@ -21,7 +21,8 @@
 #include "db/driver.h"
 
 #define GROUP_UNITS_MAX 512
-#define GROUP_SERIAL_MAX 32 /* each is some trips to the store, for which all others of the group wait */
+#define GROUP_SERIAL_MAX 32   /* each is some trips to the store, for which all others of the group wait */
+#define GROUP_TOGETHER_MAX 64 /* so is each of these where they cannot be: an account cannot pay for all */
 
 enum group_phase { GROUP_BUILT, GROUP_EXECUTED, GROUP_DURABLE, GROUP_FAILED, GROUP_IN_DOUBT };
 
@@ -73,7 +74,7 @@ struct group_stats {
  * Chooses which of the pending units go into the next group, at most max, keeping their order: the indices go
  * into picked[]. With one_unit_per_subject a unit waits when an earlier one, chosen or waiting, touches a
  * subject of its own; but serial units do not wait for serial ones that were chosen, up to GROUP_SERIAL_MAX of them that have to be
- * run line by line. Pure.
+ * run line by line. Of those that can be done together there are at most GROUP_TOGETHER_MAX, whatever they touch. Pure.
  */
 size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[]);
 

@@ -8,7 +8,7 @@
 #include "contract/batches.h"
 #include "task/group.h"
 
-#define CROWD_MAX 48
+#define CROWD_MAX GROUP_TOGETHER_MAX
 
 static struct {
 	struct unit units[CROWD_MAX];
@@ -153,6 +153,24 @@ static void a_crowd_is_one_transaction(void **state)
 	assert_int_equal(look(hold.subject).charged, 36 * 3);
 }
 
+static void as_many_as_may_be_together_are_one_transaction(void **state)
+{
+	const size_t half = GROUP_TOGETHER_MAX / 2;
+	struct batch_hold one, other;
+
+	(void)state;
+	open_account(1000);
+	one = running_of(half, 3);
+	other = running_of(half, 3);
+	gather();
+	add_starts(&one, half);
+	add_starts(&other, half);
+	assert_picked();
+	assert_crowd("0123456789abcdefghijklmnopqrstuv"
+		     "0123456789abcdefghijklmnopqrstuv");
+	assert_int_equal(crowd.stats.groups, 1);
+}
+
 /* What was begun before, what rests and is paid, what rests, what was never begun. */
 static void a_crowd_takes_items_in_their_order(void **state)
 {
@@ -264,8 +282,9 @@ static void what_fails_fails_alone(void **state)
 
 #define ON(store, test) cmocka_unit_test_setup_teardown(test, set_up_##store, tear_down)
 #define ALL(store)                                                                                                     \
-	ON(store, a_crowd_is_one_transaction), ON(store, a_crowd_takes_items_in_their_order),                          \
-		ON(store, a_crowd_is_paid_for_one_by_one), ON(store, who_was_overtaken_begins_and_ends_nothing),       \
+	ON(store, a_crowd_is_one_transaction), ON(store, as_many_as_may_be_together_are_one_transaction),              \
+		ON(store, a_crowd_takes_items_in_their_order), ON(store, a_crowd_is_paid_for_one_by_one),              \
+		ON(store, who_was_overtaken_begins_and_ends_nothing),                                                  \
 		ON(store, a_crowd_begins_nothing_after_a_cancel), ON(store, what_fails_fails_alone)
 
 int main(int argc, char **argv)

@@ -84,6 +84,29 @@ static void serial_units_share_a_subject(void **state)
 	assert_int_equal(strlen(pick(together, 2 * GROUP_SERIAL_MAX, true, 512)), 2 * GROUP_SERIAL_MAX);
 }
 
+/* Where accounts cannot pay for all of them each runs by its lines, for which all others wait. */
+static void units_that_can_be_together_are_so_many(void **state)
+{
+	static const char *const accounts[] = {"a*", "b*", "c*"};
+	const char *of_one[3 * GROUP_TOGETHER_MAX], *of_some[3 * GROUP_TOGETHER_MAX];
+	const size_t n = 3 * GROUP_TOGETHER_MAX;
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		of_one[i] = "a*";
+		of_some[i] = accounts[i % 3];
+	}
+	assert_int_equal(strlen(pick(of_one, n, true, 512)), GROUP_TOGETHER_MAX);
+	assert_int_equal(strlen(pick(of_some, n, true, 512)), GROUP_TOGETHER_MAX);
+	for (size_t i = 0; i < n; i++)
+		assert_true(i >= GROUP_TOGETHER_MAX || picked[i] == i);
+	assert_int_equal(strlen(pick(of_some, n, false, 512)), n); /* a store that runs all by their lines anyway */
+	of_some[n - 2] = "a";
+	of_some[n - 1] = "d"; /* the others go on, but nobody overtakes one that waits */
+	assert_int_equal(strlen(pick(of_some, n, true, 512)), GROUP_TOGETHER_MAX + 1);
+	assert_int_equal(picked[GROUP_TOGETHER_MAX], n - 1);
+}
+
 /* With a limit it is the user's, and goes with nobody. */
 static void what_is_the_users_shares_nothing(void **state)
 {
@@ -184,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_unit_of_a_subject),
 		cmocka_unit_test(serial_units_share_a_subject),
+		cmocka_unit_test(units_that_can_be_together_are_so_many),
 		cmocka_unit_test(what_is_the_users_shares_nothing),
 		cmocka_unit_test(who_waits_blocks_those_behind),
 		cmocka_unit_test(at_most_max),
