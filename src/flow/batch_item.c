@@ -259,6 +259,9 @@ void item_read(struct unit *unit, int64_t batch, int64_t n)
 void item_list(struct unit *unit, int64_t batch, struct slice status, struct slice decision, int64_t after,
 	       int64_t limit)
 {
+	/* No item has such a number. Not as a difference in the statements: the range of the index would have one end only. */
+	if (after > INT64_MAX - 1 - LIST_SLICE)
+		after = INT64_MAX - 1 - LIST_SLICE;
 	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_int(batch), db_int(after), db_text(status), db_text(decision),
 		 db_int(limit));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_slice, db_int(batch), db_int(after));

@@ -3,6 +3,7 @@
  * begun, what that costs, how it ends, who decides on it, and what is given back.
  */
 #include "contract/batches.h"
+#include "flow/page.h"
 
 /* ---- start ---- */
 
@@ -468,6 +469,23 @@ static void items_are_listed_by_status_and_decision(void **state_)
 	assert_string_equal(listed(hold.subject, "", "cancelled", -1, 100), "1 2");
 }
 
+/* A cursor may be any number: nothing is there, and no store reckons beyond its numbers. */
+static void a_list_goes_on_from_any_number(void **state_)
+{
+	const int64_t far[] = {11,       1000000, INT64_MAX - LIST_SLICE - 2, INT64_MAX - LIST_SLICE, INT64_MAX - 1,
+			       INT64_MAX};
+	struct batch_hold hold;
+
+	(void)state_;
+	(void)open_account(5000);
+	hold = torn();
+	for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+		assert_string_equal(listed(hold.subject, "", "", far[i], 100), "");
+		assert_int_equal(world.result.rows[1].n, 1);
+		assert_int_equal(db_cell(&world.result.rows[1], 0, SLICE_N)->i, 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +506,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_slice_without_money_moves_none),
 		cmocka_unit_test(a_refund_does_not_meet_the_limit_of_credits),
 		cmocka_unit_test(items_are_listed_by_status_and_decision),
+		cmocka_unit_test(a_list_goes_on_from_any_number),
 	};
 
 	if (argc > 1)

@@ -498,6 +498,8 @@ static void test_a_hundred_thousand_items(void **state)
 	assert_int_equal(reply_count(r, "items"), 1);
 	assert_int_equal(reply_int(r, "items.0.n"), 99999);
 	assert_int_equal(reply_int(r, "items.0.input.n"), 99999);
+	at(scene, "GET", id, "/items?cursor=9223372036854775807", NULL, 200, "");
+	assert_int_equal(reply_count(r, "items"), 0);
 	at(scene, "POST", id, "/cancel", NULL, 200, "");
 	printf("# and cancelled in %lld ms\n", (long long)r->took_ms);
 	assert_counts(scene, "CANCELLED", 0, 0, 100000, 0, 0);
