@@ -297,6 +297,12 @@ static bool has_losers(const struct run_kids *kids)
 	return kids->open > 0;
 }
 
+/* Is there one that may still decide: under way, or of a later slice? */
+static bool may_win(const struct run_kids *kids, const struct run_step *step)
+{
+	return step->joins_any && (kids->open || kids->begun < (int64_t)step->parts_n);
+}
+
 /* It cannot end well any more: nothing is begun, what is under way comes to its end, and then it fails. */
 static bool end_badly(struct run_drive *d, const struct answer *answer, const struct run_step *step)
 {
@@ -374,7 +380,7 @@ static bool pass_all(struct run_drive *d, const struct answer *answer, const str
 	}
 	if (step->joins_any && kids->winner >= 0)
 		return end_step(d, answer, step);
-	if (kids->failed >= 0 && !step->collects && !(step->joins_any && kids->open))
+	if (kids->failed >= 0 && !step->collects && !may_win(kids, step))
 		return end_badly(d, answer, step);
 	if (!count_items(d, answer, step, &items, &of))
 		return false;
@@ -449,7 +455,7 @@ static bool want(struct run_drive *d, const struct answer *answer, const struct 
 	d->wants_children = step;
 	d->wanted = step->type == RUN_REPEAT                  ? KIDS_LAST
 		    : step->type == RUN_MAP && !step->save_as ? KIDS_COUNT
-		    : step->joins_any                         ? KIDS_WHATEVER_SIZE
+		    : step->joins_any                         ? KIDS_BEGUN
 							      : KIDS_ALL;
 	return false;
 }

@@ -96,8 +96,9 @@ DB_STMT(stmt_count, "run_children_count", "iti", "iiiiii",
 DB_STMT(stmt_rows, "run_children_rows", "itiii", "ittti",
 	"SELECT k.parent_n, k.child, k.output, k.error, k.completed_at" KIDS " AND (k.parent_n = " FAILED_ONE
 	" OR (?3 = 1 AND k.parent_n = (SELECT max(k.parent_n)" KIDS "))"
-	" OR (?3 >= 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (SELECT max(k.parent_n)" KIDS ") + 1 >= ?4"
-	" AND (?3 = 3 OR (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done') <= ?5)))"
+	" OR (?3 >= 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (?3 = 3"
+	" OR ((SELECT max(k.parent_n)" KIDS ") + 1 >= ?4"
+	" AND (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done') <= ?5))))"
 	" ORDER BY k.parent_n");
 
 /* clang-format on */

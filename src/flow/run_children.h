@@ -111,10 +111,10 @@ struct run_kid {
 	struct slice state, output, error; /* .p NULL: none */
 };
 /*
- * Which rows: none; the last; all, when so many were begun, none is open, and what they have put out fits a step; or however large that
- * is. That of the first failed one is always there.
+ * Which rows: none; the last; all, when so many were begun, none is open, and what they have put out fits a step; or all when none is
+ * open, however many were begun and however large that is: one of them may have decided. That of the first failed one is always there.
  */
-enum run_kids_wanted { KIDS_COUNT, KIDS_LAST, KIDS_ALL, KIDS_WHATEVER_SIZE };
+enum run_kids_wanted { KIDS_COUNT, KIDS_LAST, KIDS_ALL, KIDS_BEGUN };
 void run_children_read(struct unit *unit, int64_t parent, const struct run_step *step, enum run_kids_wanted wanted,
 		       int64_t of);
 /* False: the arena is full. */
