@@ -60,7 +60,8 @@ const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .ta
 
 DB_STMT(stmt_steps, "audit_steps", "iii", "iitiiii",
 	"SELECT t.run, t.position, t.status, t.undone_at, r.expired,"
-	" CAST(CASE WHEN " IN_HISTORY("completed_at") " THEN 1 ELSE 0 END AS bigint),"
+	/* What a restart has passed on was completed in another run. */
+	" CAST(CASE WHEN t.made_by IS NOT NULL OR " IN_HISTORY("completed_at") " THEN 1 ELSE 0 END AS bigint),"
 	" CAST(CASE WHEN t.undone_at IS NULL OR " IN_HISTORY("undone_at") " THEN 1 ELSE 0 END AS bigint)"
 	" FROM (SELECT * FROM hx_run_step WHERE (run, position) > (?1, ?2) ORDER BY run, position LIMIT ?3) t"
 	" LEFT JOIN hx_run r ON r.subject = t.run ORDER BY t.run, t.position");

@@ -254,6 +254,7 @@ static inline void test_the_store_is_whole(void **state)
 	assert_true(number("SELECT count(*) FROM hx_ledger WHERE reason = 'refund'") >= 2);
 	assert_true(number("SELECT count(*) FROM hx_ledger WHERE reason = 'return'") >= 20);
 	assert_true(number("SELECT count(*) FROM hx_run_step WHERE undone_at IS NOT NULL") >= 1);
+	assert_true(number("SELECT count(*) FROM hx_run_step WHERE made_by IS NOT NULL") == 2);
 	assert_true(number("SELECT count(*) FROM hx_run WHERE expired = 1") == 1);
 	assert_true(number("SELECT count(*) FROM hx_batch WHERE expired = 2") == 1);
 }

@@ -148,6 +148,21 @@ static int64_t live_visit(struct scene *scene)
 	return id_of("run", id);
 }
 
+/* What the first one has done passes on to the second, which undoes it. */
+static void live_restart(struct scene *scene)
+{
+	char id[64], new[64];
+
+	run_create_id(scene, "{'definitionId':'visit'}", id);
+	run_do(scene, id, "events/arrived", "{'id':'x'}", 202, NULL);
+	run_await(scene, id, "FAILED");
+	run_do(scene, id, "restart", "{'from':'fall'}", 200, NULL);
+	snprintf(new, sizeof new, "%s", reply_text(&scene->last, "id"));
+	run_await(scene, new, "FAILED");
+	run_do(scene, new, "cancel", NULL, 202, NULL);
+	run_await(scene, new, "CANCELLED");
+}
+
 static void live_runs(struct scene *scene, struct town *town)
 {
 	char id[64];
@@ -155,6 +170,7 @@ static void live_runs(struct scene *scene, struct town *town)
 	town->old_run = live_sale(scene);
 	town->run = live_sale(scene);
 	town->undone_run = live_visit(scene);
+	live_restart(scene);
 	run_create_id(scene, "{'definitionId':'visit'}", id);
 	run_await(scene, id, "WAITING");
 	town->run_job = number(scene, "SELECT max(subject) FROM hx_job WHERE run IS NOT NULL");

@@ -1,6 +1,6 @@
 /*
  * A town: a store in which a bit of everything has happened, through a real server: entities (also in a table of the user's),
- * runs that completed, failed, were retried, undone and still wait, jobs of workers, accounts, batches that completed, were
+ * runs that completed, failed, were retried, restarted, undone and still wait, jobs of workers, accounts, batches that completed, were
  * cancelled, are out of credit, are held; and one run and one batch that retention has stripped. For tests that look at a whole
  * store.
  */
