@@ -242,7 +242,7 @@ bool plan_sql(struct run_drive *d, const struct answer *answer, const struct run
 		cannot_begin(d, &err, step, undone != NULL);
 		return false;
 	}
-	params.id = arena_copy(d->arena, slice_str(id_text("run", d->row.subject).text));
+	params.id = arena_copy(d->arena, slice_str(id_text("run", drive_acts_for(d, undone)).text));
 	params.input = json_trust(input);
 	d->move.sql = action;
 	d->move.sql_timeout_ms = undone ? 0 : step->timeout_ms;

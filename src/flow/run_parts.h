@@ -31,6 +31,12 @@ static inline int64_t drive_hears(const struct run_drive *d)
 	return event && d->row.around ? d->row.around : d->row.subject;
 }
 
+/* In whose name a call is made: what another run has done is undone in that one's. undone NULL: nothing is. */
+static inline int64_t drive_acts_for(const struct run_drive *d, const struct run_done *undone)
+{
+	return undone && undone->made_by ? undone->made_by : d->row.subject;
+}
+
 static inline int64_t run_lease_ms(const struct run_drive *d, const struct run_step *step)
 {
 	if (step && step->lease_ms)

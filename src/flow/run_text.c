@@ -13,9 +13,7 @@ struct slice run_make_key(const struct run_drive *d, const struct run_step *step
 {
 	LOCAL_STRBUF(key, TEXT_BYTES_MAX);
 
-	/* What another run has done is undone under that one's key. */
-	strbuf_addf(&key, "%s/%s/", id_text("run", undone && undone->made_by ? undone->made_by : d->row.subject).text,
-		    step->name);
+	strbuf_addf(&key, "%s/%s/", id_text("run", drive_acts_for(d, undone)).text, step->name);
 	if (undone)
 		strbuf_add_str(&key, "undo");
 	else
@@ -166,7 +164,7 @@ enum hx_code run_make_body(const struct run_drive *d, const struct run_done *don
 	LOCAL_STRBUF(body, TEXT_BYTES_MAX);
 	strbuf_add_str(&body, "{\"workflow\":");
 	json_quote(slice_str(drive_definition(d)->name), &body);
-	strbuf_addf(&body, ",\"id\":\"%s\",\"step\":", id_text("run", d->row.subject).text);
+	strbuf_addf(&body, ",\"id\":\"%s\",\"step\":", id_text("run", drive_acts_for(d, undone)).text);
 	json_quote(slice_str(step->name), &body);
 	strbuf_add_str(&body, ",\"requester\":");
 	json_quote(d->row.requester, &body);

@@ -113,6 +113,28 @@ static void test_the_new_run_undoes(void **state)
 	MUST_HOLD(strcmp(fixture.keys, "run_000000000002d/a/undo; ") == 0,
 		  "what one run has done is undone under the key of another");
 	MUST_HOLD(strstr(fixture.bodies, "\"input\":{\"n\":1}"), "what was done is undone with another input");
+	assert_non_null(strstr(fixture.bodies, "\"id\":\"run_000000000002d\""));
+}
+
+/* A statement finds what it has to undo by the id that it was done with. */
+static void test_statements_undo_what_the_old_run_did(void **state)
+{
+	static const struct script fails[] = {{ACT_FAILED, "not now"}, {0}};
+	static const struct db_stmt stmt_noted = {
+		.name = "test_noted", .sql = "SELECT group_concat(name) FROM noted", .in = "", .out = "t"};
+	struct world *w = *state;
+	int64_t new;
+
+	sql(w, "CREATE TABLE noted (name TEXT PRIMARY KEY, sku TEXT)");
+	define("'steps':[{'name':'a','type':'task','action':'nothing','compensate':'note'}," TASK_B "]");
+	create(w, "{\"sku\":\"x\"}");
+	assert_int_equal(drive(w, fails), HX_OK);
+	assert_int_equal(say(w, RUN_RESTART, RUN, "b", NULL, &new), HX_OK);
+	fixture.subject = new;
+	assert_int_equal(drive(w, fails), HX_OK);
+	assert_int_equal(say(w, RUN_CANCEL, new, "", NULL, NULL), HX_OK);
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_is(w, &stmt_noted, "run_000000000002d");
 }
 
 static void test_a_restarted_run_is_over(void **state)
@@ -149,6 +171,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_is_done_passes),
 		TEST(test_the_new_run_undoes),
+		TEST(test_statements_undo_what_the_old_run_did),
 		TEST(test_a_restarted_run_is_over),
 		TEST(test_only_from_where_it_has_been),
 	};
