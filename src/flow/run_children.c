@@ -53,12 +53,12 @@ DB_STMT(stmt_ask_all, "run_children_ask_all", "it", "",
 DB_STMT(stmt_ended, "run_child_ended", "it", "",
 	"UPDATE hx_run SET child = ?2, asked = NULL{from} WHERE subject = ?1");
 
-/* The first branch that is done is the winner, whoever is done later. */
+/* Whose child it is says its row: a restart may have passed it on. The first branch that is done is the winner, whoever is done later. */
 DB_STMT(stmt_tell, "run_child_tells", "ii", "",
 	"UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE coalesce(winner, ?2) END," /* mutant: winner-overwritten -> "UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE ?2 END," */
-	" due_at = CASE WHEN awaits = 'child' AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status <> 'PAUSED')"
+	" due_at = CASE WHEN awaits = 'child' AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status <> 'PAUSED')"
 	" THEN coalesce(due_at, hx_now_ms()) ELSE due_at END{from}" /* mutant: parent-not-due -> " THEN due_at ELSE due_at END{from}" */
-	" WHERE subject = ?1");
+	" WHERE subject = (SELECT c.parent FROM hx_run c WHERE c.subject = ?1)");
 
 DB_STMT(stmt_heard, "run_child_heard", "it", "",
 	"UPDATE hx_run SET asked = CASE WHEN asked = 'cancel' THEN 'cancelling' END WHERE subject = ?1 AND asked = ?2");
@@ -143,7 +143,7 @@ void run_child_ended(struct unit *unit, const struct run_row *row, const char *t
 		 db_str(done     ? CHILD_DONE
 			: failed ? CHILD_FAILED
 				 : CHILD_CANCELLED));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->parent), db_int(done ? row->parent_n : -1));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->subject), db_int(done ? row->parent_n : -1));
 	unit_wake(unit, RUN_TOPIC);
 }
 

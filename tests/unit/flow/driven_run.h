@@ -69,11 +69,11 @@ static inline void define(const char *rest)
 	fixture.subject = 0;
 }
 
-static inline void create(struct world *w, const char *input)
+static inline void create_as(struct world *w, int64_t subject, const char *input)
 {
 	struct stamp stamp = world_begin(w);
 	struct run_spec spec = {
-		.subject = RUN,
+		.subject = subject,
 		.workspace = slice_str("default"),
 		.requester = slice_str("me"),
 		.machine = fixture.machine,
@@ -82,6 +82,11 @@ static inline void create(struct world *w, const char *input)
 
 	run_create(&w->unit, &stamp, &spec);
 	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+static inline void create(struct world *w, const char *input)
+{
+	create_as(w, RUN, input);
 }
 
 static inline void note_call(const struct act_call *call)

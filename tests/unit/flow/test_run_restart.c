@@ -166,6 +166,33 @@ static void test_only_from_where_it_has_been(void **state)
 	assert_int_equal(say(w, RUN_RESTART, RUN, "c", NULL, NULL), HX_OK);
 }
 
+/* It was read as a child of the old run, and ends as one of the new. */
+static void test_a_child_tells_whose_it_is(void **state)
+{
+	static const struct db_stmt stmt_child = {
+		.name = "test_child", .sql = "SELECT subject FROM hx_run WHERE parent = 77", .in = "", .out = "i"};
+	static const struct db_stmt stmt_due = {
+		.name = "test_due",
+		.sql = "SELECT group_concat(subject) FROM hx_run WHERE parent IS NULL AND due_at IS NOT NULL",
+		.in = "",
+		.out = "t"};
+	struct world *w = *state;
+
+	define("'steps':[{'name':'p','type':'parallel','branches':{'x':[" TASK_B "]}}]");
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	create_as(w, RUN + 1, "{}");
+	sql(w, "UPDATE hx_run SET awaits = 'child', due_at = NULL WHERE parent IS NULL");
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &stmt_child, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	fixture.subject = world_int(w, 0, 0);
+	fixture.meanwhile = "UPDATE hx_run SET parent = 78 WHERE parent = 77";
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_null(fixture.meanwhile);
+	assert_is(w, &stmt_due, "78");
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +201,7 @@ int main(int argc, char **argv)
 		TEST(test_statements_undo_what_the_old_run_did),
 		TEST(test_a_restarted_run_is_over),
 		TEST(test_only_from_where_it_has_been),
+		TEST(test_a_child_tells_whose_it_is),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
