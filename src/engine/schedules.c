@@ -174,7 +174,7 @@ static void looked(struct seat *seat, enum hx_code code)
 {
 	struct look *look = (struct look *)seat;
 	struct schedules *schedules = look->schedules;
-	int64_t subject = look->look.subject;
+	int64_t subject = look->look.subject, rest_ms = look->look.rested ? 0 : feeder_rest_ms(code);
 
 	tell(schedules, &look->look, code);
 	for (size_t i = 0; !code && i < look->look.cancels_n; i++)
@@ -182,7 +182,7 @@ static void looked(struct seat *seat, enum hx_code code)
 			     look->look.cancels[i].batch);
 	arena_release(&look->arena);
 	free(look);
-	feeder_ended(&schedules->feeder, subject, feeder_rest_ms(code));
+	feeder_ended(&schedules->feeder, subject, rest_ms);
 }
 
 static bool begin(void *context, int64_t subject)

@@ -42,9 +42,12 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 	" AND ((s.status = 'CANCELLING' AND b.cleanups > 0 AND s.owner IS NULL) OR (s.status NOT IN ('CANCELLING', 'CANCELLED', 'FAILED') AND b.unknown > 0))" \
 	where("b", "") most
 
+/* Its slot, not due_at: one that cannot be started is put off again and again, by a minute at most (SCHEDULE_REST_MS_MAX), which is what
+ * the index is asked. */
 #define SCHEDULES(where, most) \
-	"SELECT 'late_schedule', c.subject, '', '', s.status, c.due_at, c.name, CAST(NULL AS text)" \
-	" FROM hx_schedule c JOIN hx_subject s ON s.id = c.subject WHERE c.due_at < (SELECT hx_now_ms()) - 60000" \
+	"SELECT 'late_schedule', c.subject, '', '', s.status, coalesce(c.slot_at, c.due_at), c.name, CAST(NULL AS text)" \
+	" FROM hx_schedule c JOIN hx_subject s ON s.id = c.subject WHERE c.due_at <= (SELECT hx_now_ms()) + 60000" \
+	" AND coalesce(c.slot_at, c.due_at) < (SELECT hx_now_ms()) - 60000" \
 	where("c", "") most
 
 /* Not by the index of a workspace, which has all of its runs: the sum is one that no index knows. */

@@ -8,7 +8,7 @@
  *        ▲                                                 ├ WAIT    a row: it starts when what is open has ended
  *        │                                                 ├ SKIP    what is open keeps it out                        skipped + 1
  *        │                                                 ├ PASS    nobody was there in time, and catchUp lets it go missed + n
- *        └─ slot_at moves on, in that very unit ───────────┴ REST    nothing is due: only due_at
+ *        └─ slot_at moves on, in that very unit ───────────┴ REST    nothing is due, or it cannot be started now: only due_at
  *
  * Every change of the row, by a look or by a verb, is guarded by its revision, and raises it. There is no lease: what a look does is one
  * unit, and calls nobody.
@@ -19,7 +19,8 @@
  *  H2  A slot is left (slot_at moves on, or its row goes) in the unit that starts it, or that decides not to: none is lost or started
  *      twice by a crash in between.
  *  H3  Not `allow`: nothing is started, but by a trigger, while something that it has started is open.
- *  H4  A schedule that is not paused and has a slot to come is due at that slot, or before.
+ *  H4  A schedule that is not paused and has a slot to come is due at that slot, or before; one whose slot could not be started, a
+ *      rest after that was tried. So those that cannot start stand before nobody.
  *  H5  Slots are left in their order; slot_at never falls, but by a put.
  */
 #pragma once
@@ -38,7 +39,9 @@
 #define SCHEDULE_BACKFILL_MAX 1000 /* slots of one backfill */
 #define SCHEDULE_OPEN_LOOK_MS 500  /* how often it is asked whether what a slot waits for has ended */
 #define SCHEDULE_LATE_MS 10000     /* a slot is on time while it is less late, and less than half way to the next */
-#define SCHEDULE_PASS_MAX 100000   /* slots that are let go in one unit */
+#define SCHEDULE_REST_MS 5000      /* how long what cannot be started rests first; doubled, at most: */
+#define SCHEDULE_REST_MS_MAX 60000
+#define SCHEDULE_PASS_MAX 100000 /* slots that are let go in one unit */
 #define SCHEDULE_KEY_BYTES 128
 #define SCHEDULE_CANCEL_MAX 8
 
@@ -136,6 +139,10 @@ struct schedule_move schedule_plan(const struct schedule_row *row);
 /* The first slot after a moment, in ms, and when it is due; 0: none. */
 int64_t schedule_slot_after(const struct schedule_row *row, int64_t after_ms);
 int64_t schedule_due(const struct schedule_row *row, int64_t slot_at);
+/* How long it rests when it cannot be started: by how late it is. The spec may be one that could not be read. */
+int64_t schedule_rest_ms(const struct schedule_row *row);
+/* Since when a slot of it could have been started, as far as its times tell; 0: none is due. */
+int64_t schedule_due_since(const struct schedule_row *row);
 /* "schedule:NAME:SLOT"; NULL without room. */
 struct slice schedule_slot_key(struct slice name, int64_t slot_s, struct arena *arena);
 struct slice schedule_trigger_key(struct slice name, struct slice id, struct arena *arena);

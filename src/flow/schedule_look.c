@@ -6,13 +6,23 @@
 #include "flow/shapes.h"
 #include "task/states.h"
 
-enum { LOOK_NEW, LOOK_READING, LOOK_READING_ACCOUNT, LOOK_MOVING, LOOK_DONE };
+enum { LOOK_NEW, LOOK_READING, LOOK_READING_ACCOUNT, LOOK_MOVING, LOOK_RESTING, LOOK_DONE };
 enum { LINE_ROW, LINE_OPEN };
 
-static void fail(struct schedule_look *l, const char *trouble)
+/* It is put off, and others come first: whoever cannot start must not stand before those who can. */
+static void rest(struct schedule_look *l, const struct answer *answer, enum hx_code code)
+{
+	l->cannot = code;
+	l->move = (struct schedule_move){
+		.what = SCHEDULE_RESTS, .slot_at = l->row.slot_at, .due_at = l->row.now + schedule_rest_ms(&l->row)};
+	l->stamp = flow_stamp(answer);
+	task_go(&l->task, LOOK_RESTING); /* mutant: cannot-start-stays-due -> task_end(&l->task, code); */
+}
+
+static void fail(struct schedule_look *l, const struct answer *answer, const char *trouble)
 {
 	l->trouble = trouble;
-	task_end(&l->task, HX_CONFIG_ERROR);
+	rest(l, answer, HX_CONFIG_ERROR);
 }
 
 static void note_cancels(struct schedule_look *l, const struct db_rows *open)
@@ -43,9 +53,9 @@ static void prepare(struct schedule_look *l, const struct answer *answer)
 					   .key = schedule_slot_key(l->row.name, l->move.slot_s, l->arena)};
 	there = schedule_start_of(l->policy, &l->row, l->arena, &l->start);
 	if (!there)
-		fail(l, "there is no such workflow here");
+		fail(l, answer, "there is no such workflow here");
 	else if (l->arena->failed)
-		task_end(&l->task, HX_TOO_LARGE);
+		rest(l, answer, HX_TOO_LARGE);
 	else if (l->start.batch)
 		task_go(&l->task, LOOK_READING_ACCOUNT);
 	else
@@ -60,7 +70,7 @@ static bool has_news(const struct schedule_look *l)
 static void decide(struct schedule_look *l, const struct answer *answer)
 {
 	if (!l->row.spec.timing.zone) {
-		fail(l, "its timezone is not known here: is the package tzdata installed?");
+		fail(l, answer, "its timezone is not known here: is the package tzdata installed?");
 		return;
 	}
 	l->move = schedule_plan(&l->row);
@@ -88,12 +98,12 @@ static void take_read(struct schedule_look *l, const struct answer *answer)
 		return;
 	}
 	code = schedule_row_take(rows, 0, l->policy, l->arena, &l->row);
-	if (code == HX_DATA_ERROR)
-		fail(l, "what it says cannot be read by this version");
-	else if (code)
-		task_end(&l->task, code);
-	else if (!l->row.due_at || l->row.due_at > l->row.now)
+	if (!l->row.due_at || (l->row.due_at > l->row.now && !l->lost))
 		task_end(&l->task, HX_OK);
+	else if (code == HX_DATA_ERROR)
+		fail(l, answer, "what it says cannot be read by this version");
+	else if (code)
+		rest(l, answer, code);
 	else
 		decide(l, answer);
 }
@@ -103,7 +113,7 @@ static void take_account(struct schedule_look *l, const struct answer *answer)
 	if (answer->result->verdict != UNIT_WON) {
 		task_end(&l->task, HX_STORE_UNAVAILABLE);
 	} else if (answer->result->rows[0].n == 0) {
-		fail(l, "there is no such account");
+		fail(l, answer, "there is no such account");
 	} else {
 		l->start.account = db_cell(&answer->result->rows[0], 0, 0)->i;
 		go_on(l, answer);
@@ -123,11 +133,19 @@ static void count(struct schedule_look *l)
 		l->late_ms = late_ms;
 }
 
+/* What another node has put off, because it cannot start it, may be started here all the same. */
+static void read_again(struct schedule_look *l)
+{
+	l->lost = true;
+	task_go(&l->task, LOOK_READING);
+}
+
 static void take_moved(struct schedule_look *l, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
 		count(l);
+		l->lost = false;
 		task_go(&l->task, LOOK_READING);
 		break;
 	case UNIT_LOST:
@@ -135,16 +153,29 @@ static void take_moved(struct schedule_look *l, const struct answer *answer)
 		if (l->there)
 			go_on(l, answer);
 		else
-			task_go(&l->task, LOOK_READING);
+			read_again(l);
 		break;
 	case UNIT_UNKNOWN:
 		task_go(&l->task, LOOK_READING);
 		break;
 	case UNIT_REFUSED:
 	case UNIT_FAILED:
-		task_end(&l->task, flow_failure(answer->result));
+		if (flow_failure(answer->result) == HX_DATA_ERROR)
+			rest(l, answer, HX_DATA_ERROR);
+		else
+			task_end(&l->task, flow_failure(answer->result));
 		break;
 	}
+}
+
+static void take_rested(struct schedule_look *l, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_LOST) {
+		read_again(l);
+		return;
+	}
+	l->rested = answer->result->verdict == UNIT_WON;
+	task_end(&l->task, l->cannot);
 }
 
 static void build_read(const struct schedule_look *l, struct unit *unit)
@@ -169,11 +200,17 @@ static void build_move(const struct schedule_look *l, struct unit *unit)
 	schedule_start_add(unit, &l->stamp, &l->row, &l->start); /* mutant: slot-left-without-start */
 }
 
+static void build_rest(const struct schedule_look *l, struct unit *unit)
+{
+	schedule_move_on(unit, &l->stamp, &l->row, &l->move, /* subject= */ 0);
+}
+
 static const TASK_STATES(struct schedule_look) look_states[] = {
 	[LOOK_NEW] = {"new", .then = LOOK_READING},
 	[LOOK_READING] = {"reading", take_read, build_read},
 	[LOOK_READING_ACCOUNT] = {"reading its account", take_account, build_account},
 	[LOOK_MOVING] = {"leaving a slot", take_moved, build_move},
+	[LOOK_RESTING] = {"putting it off", take_rested, build_rest},
 	[LOOK_DONE] = {"done"},
 };
 
@@ -182,7 +219,7 @@ static void forget(void *copy)
 {
 	struct schedule_look *l = copy;
 	struct schedule_row row = {.revision = l->row.revision};
-	bool moving = l->task.at == LOOK_MOVING;
+	bool moving = l->task.at == LOOK_MOVING || l->task.at == LOOK_RESTING;
 
 	l->row = moving ? row : (struct schedule_row){0};
 	l->move = moving ? l->move : (struct schedule_move){0};

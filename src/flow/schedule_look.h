@@ -2,7 +2,7 @@
  * One look at a schedule that is due: reads it, decides (schedule_plan()), and carries that out as one unit; again, while more is due.
  *
  *   START ─▶ READING ─┬ gone, or nothing to do: HX_OK
- *               ▲     ├ what it starts is not known here: HX_CONFIG_ERROR, and it stays due
+ *               ▲     ├ it cannot be started here: RESTING, its due_at is put off, and its slot stays ─▶ HX_CONFIG_ERROR, HX_TOO_LARGE, …
  *               │     └─▶ (READING_ACCOUNT, of a batch) ─▶ MOVING ─┬ won ───────────────────────▶ READING
  *               │                                                  ├ lost, the guard: another node, or a verb ─▶ READING
  *               └──────────────────────────────────────────────────┼ lost, the key: the slot was started before ─▶ MOVING without it
@@ -24,6 +24,7 @@ struct schedule_look {
 	int64_t started, skipped, missed; /* slots, of moves that are known to be won */
 	int64_t late_ms;                  /* the longest of those that were started, after it was due */
 	const char *trouble;              /* with HX_CONFIG_ERROR, in a few words */
+	bool rested;                      /* it cannot start, and is due later */
 	size_t cancels_n;                 /* what is to be cancelled, for `cancel` */
 	struct {
 		int64_t subject;
@@ -34,6 +35,8 @@ struct schedule_look {
 	struct schedule_move move;
 	struct schedule_start start;
 	bool there; /* the slot's key has its run: only the move is left */
+	bool lost;  /* to another node, or a verb: its due_at may be of one that cannot start it */
+	enum hx_code cannot;
 	unsigned moves;
 	struct stamp stamp;
 };

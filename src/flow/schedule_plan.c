@@ -1,6 +1,7 @@
 /* What a schedule does next: a pure function of its row, and of the store's clock when it was read. See schedule.h. */
 #include <stdio.h>
 
+#include "flow/backoff.h"
 #include "flow/schedule.h"
 
 int64_t schedule_slot_after(const struct schedule_row *row, int64_t after_ms)
@@ -103,6 +104,26 @@ struct schedule_move schedule_plan(const struct schedule_row *row)
 	move.cancels = row->spec.overlap == OVERLAP_CANCEL && row->open &&
 		       (row->queued || move.what == SCHEDULE_WAITS_FOR);
 	return move;
+}
+
+int64_t schedule_due_since(const struct schedule_row *row)
+{
+	int64_t slot_due = is_due(row, row->slot_at) ? schedule_due(row, row->slot_at) : 0;
+
+	return earlier(slot_due, row->open ? 0 : row->first);
+}
+
+/* The row does not count the tries: so many rests as fit into the time since it could be started, or was changed last. */
+int64_t schedule_rest_ms(const struct schedule_row *row)
+{
+	static const struct run_retry rests = {
+		.initial_ms = SCHEDULE_REST_MS, .max_ms = SCHEDULE_REST_MS_MAX, .factor_thousandths = 2000};
+	int64_t since = schedule_due_since(row), ms = SCHEDULE_REST_MS;
+
+	since = since > row->updated_at ? since : row->updated_at;
+	for (int64_t attempt = 1, at = since + ms; at <= row->now && ms < SCHEDULE_REST_MS_MAX; at += ms)
+		ms = backoff_ms(&rests, ++attempt, /* drawn= */ 0);
+	return ms;
 }
 
 static struct slice make_key(struct slice name, const char *between, struct slice id, struct arena *arena)

@@ -18,22 +18,24 @@ static void say(struct why *why, enum why_reason reason, const char *words)
 }
 
 /* Its slot is due, and nobody has started it. */
-static void say_due(struct why *why, const struct schedule_row *row, bool known)
+static void say_due(struct why *why, int64_t since, bool known)
 {
 	say(why, WHY_SCHEDULE_DUE,
 	    known ? "waits for a node to start its slot, which is due since "
 		  : "cannot be started, because its workflow or its timezone is not known here; its slot is due since ");
-	add_time(why, row->due_at);
+	add_time(why, since);
 }
 
 void why_schedule(struct why *why, const struct schedule_row *row, bool known)
 {
+	int64_t since = schedule_due_since(row); /* not due_at: what cannot be started is put off */
+
 	if (row->waiting && row->open) {
 		say(why, WHY_SCHEDULE_OPEN, "");
 		strbuf_addf(&why->words, "%lld slot%s wait%s for what it has started before to end",
 			    (long long)row->waiting, row->waiting == 1 ? "" : "s", row->waiting == 1 ? "s" : "");
-	} else if (row->due_at && row->due_at <= row->now) {
-		say_due(why, row, known);
+	} else if (since) {
+		say_due(why, since, known);
 	} else if (row->paused) {
 		say(why, WHY_SCHEDULE_PAUSED, "waits for a person to resume it");
 	} else if (row->slot_at) {

@@ -232,6 +232,19 @@ def test_files(dir):
 		assert show(hapax, "nightly")["cron"] == "0 3 * * *"
 
 
+def test_one_workspace_does_not_stop_the_others(dir):
+	"""More schedules that cannot start than a node has room for what rests: one of somebody else starts all the same."""
+	evil = {"batch": {"workflow": "pack", "account": "nobody", "items": [{"cost": 1}]}, "every": "1s"}
+	with serve(dir) as hapax:
+		for i in range(700):
+			hapax.json("PUT", f"{BASE}/e{i}", evil, headers=[("Hapax-Workspace", "evil")], status=201)
+		hapax.await_log("there is no such account")
+		put(hapax, "tick", {"workflow": "quick", "every": "1s"})
+		until(lambda: len(runs(hapax, "tick")) >= 2, "slots of another workspace")
+		shown = hapax.json("GET", f"{BASE}/e0", headers=[("Hapax-Workspace", "evil")], status=200)
+		assert (shown["started"], shown["missed"]) == (0, 0), shown
+
+
 def test_batches(dir):
 	with serve(dir) as hapax:
 		hapax.json("POST", "/api/v1/accounts", {"id": "acme", "balance": 100}, status=201)

@@ -31,6 +31,12 @@ static const struct run_machine *run_of(const void *context, struct slice workfl
 	return slice_is(workflow, "quick") ? machine : NULL;
 }
 
+static const struct run_machine *run_of_nobody(const void *context, struct slice workflow)
+{
+	(void)context, (void)workflow;
+	return NULL;
+}
+
 static const struct batch_machine *batch_of(const void *context, struct slice workflow)
 {
 	(void)context, (void)workflow;
@@ -422,6 +428,67 @@ static void what_is_not_there_is_said(void **state)
 	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1000000);
 }
 
+static void look_is(struct world *w, enum hx_code code)
+{
+	struct schedule_look look;
+
+	look_at(w, &look);
+	assert_int_equal(finish(w, &look.task), code);
+}
+
+/* It stands at the head of those that are due no longer. */
+static void what_cannot_start_is_put_off(void **state)
+{
+	struct world *w = *state;
+	const int64_t rests[] = {5, 10, 20, 40, 60, 60};
+	int64_t now = 1000 * SECOND;
+
+	put(w, "{\"workflow\":\"nothing\",\"every\":\"10s\"}");
+	for (size_t i = 0; i < sizeof rests / sizeof rests[0]; i++) {
+		look_is(w, HX_CONFIG_ERROR);
+		now += rests[i] * SECOND;
+		MUST_HOLD(number(w, "SELECT due_at FROM hx_schedule") == now,
+			  "what cannot start stands before all others");
+		assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1000000);
+		look_is(w, HX_OK); /* not before */
+		fake_clock_advance_ms(&w->clock, rests[i] * SECOND);
+	}
+	script(w, "UPDATE hx_schedule SET text = replace(text, 'nothing', 'quick')");
+	look_is(w, HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run WHERE run_key = 'schedule:s:1970-01-01T00:16:40Z'"), 1);
+}
+
+/* A text of another version stands in nobody's way either. */
+static void what_cannot_be_read_is_put_off(void **state)
+{
+	struct world *w = *state;
+
+	put(w, EVERY(""));
+	script(w, "UPDATE hx_schedule SET text = '{}'");
+	look_is(w, HX_CONFIG_ERROR);
+	assert_int_equal(number(w, "SELECT due_at FROM hx_schedule"), 1005000);
+}
+
+/* A node that does not know the workflow puts it off while one that does is about to start it. */
+static void a_node_that_can_start_it_does(void **state)
+{
+	struct world *w = *state;
+	struct schedule_policy ignorant = policy;
+	struct schedule_look one, other;
+
+	ignorant.run_of = run_of_nobody;
+	put(w, EVERY(",\"overlap\":\"allow\""));
+	look_at(w, &one);
+	step(w, &one.task, false);
+	schedule_look_init(&other, one.subject, &ignorant, &arena);
+	begin(w, &other.task);
+	assert_int_equal(finish(w, &other.task), HX_CONFIG_ERROR);
+	assert_int_equal(number(w, "SELECT due_at FROM hx_schedule"), 1005000);
+	assert_int_equal(finish(w, &one.task), HX_OK);
+	assert_int_equal(one.started, 1);
+	assert_int_equal(number(w, "SELECT due_at FROM hx_schedule"), 1010000);
+}
+
 static void make_machine(void)
 {
 	static const char text[] =
@@ -454,6 +521,9 @@ int main(int argc, char **argv)
 		IN_WORLD(a_pause_in_between_wins),
 		IN_WORLD(a_verb_does_not_take_a_move_back),
 		IN_WORLD(what_is_not_there_is_said),
+		IN_WORLD(what_cannot_start_is_put_off),
+		IN_WORLD(what_cannot_be_read_is_put_off),
+		IN_WORLD(a_node_that_can_start_it_does),
 	};
 	int failed;
 
