@@ -40,7 +40,7 @@ static bool is_missed(const struct schedule_row *row, int64_t slot_at, int64_t n
 	case CATCH_UP_ALL:
 		break;
 	}
-	return row->spec.catch_up_ms && slot_at < row->now - row->spec.catch_up_ms;
+	return row->spec.catch_up_ms && schedule_due(row, slot_at) < row->now - row->spec.catch_up_ms;
 }
 
 /* All that are missed from slot_at on, as one move. False: it is not missed. */

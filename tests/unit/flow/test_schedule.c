@@ -202,6 +202,24 @@ static void catching_up(void **state)
 	       100 + SCHEDULE_PASS_MAX);
 }
 
+/* The jitter is no part of how late it is. */
+static void catching_up_counts_from_the_start(void **state)
+{
+	struct schedule_row row = row_of(
+		"{\"workflow\":\"quick\",\"every\":\"1h\",\"jitter\":\"30m\",\"catchUp\":\"1m\"}", 0);
+
+	(void)state;
+	row.slot_at = 3600 * SECOND;
+	while (schedule_due(&row, row.slot_at) < row.slot_at + 120 * SECOND)
+		row.slot_at += 3600 * SECOND;
+	row.now = schedule_due(&row, row.slot_at);
+	assert_int_equal(schedule_plan(&row).what, SCHEDULE_STARTS);
+	row.now += 60 * SECOND;
+	assert_int_equal(schedule_plan(&row).what, SCHEDULE_STARTS);
+	row.now++;
+	assert_int_equal(schedule_plan(&row).passed, 1);
+}
+
 /* ---- a look, over a store ---- */
 
 static struct id_source ids;
@@ -514,6 +532,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(overlap),
 		cmocka_unit_test(what_waits_goes_first),
 		cmocka_unit_test(catching_up),
+		cmocka_unit_test(catching_up_counts_from_the_start),
 		IN_WORLD(a_slot_is_started_with_its_key),
 		IN_WORLD(a_slot_is_left_with_its_start),
 		IN_WORLD(of_two_nodes_one_wins),
