@@ -34,7 +34,7 @@ static void set_slot(struct schedule_row *row, int64_t now)
 	else if (!row->slot_at || row->slot_at > now)
 		row->slot_at = schedule_slot_after(row, now);
 	row->due_at = schedule_due(row, row->slot_at);
-	if (row->waiting && !row->paused)
+	if (row->waiting || row->queued) /* paused or not: a backfill goes on, and for the rest one look finds that */
 		row->due_at = now;
 }
 
@@ -93,7 +93,6 @@ static void set_paused(struct schedule_verb *v, const struct answer *answer, boo
 	v->row.paused = paused;
 	v->row.version++;
 	v->row.updated_at = answer->now.ms;
-	v->row.waiting = v->was.queued;
 	set_slot(&v->row, v->was.now);
 	write_it(v, answer);
 }

@@ -313,6 +313,17 @@ static void put(struct world *w, const char *text)
 	script(w, "UPDATE hx_schedule SET slot_at = 1000000, due_at = 1000000");
 }
 
+static void verb_is(struct world *w, enum schedule_verb_kind kind)
+{
+	struct schedule_verb_request rq = {
+		.kind = kind, .workspace = slice_str("default"), .name = slice_str("s"), .policy = &policy};
+	struct schedule_verb verb;
+
+	schedule_verb_init(&verb, &rq, &arena);
+	begin(w, &verb.task);
+	assert_int_equal(finish(w, &verb.task), HX_OK);
+}
+
 static void look_at(struct world *w, struct schedule_look *look)
 {
 	schedule_look_init(look, number(w, "SELECT subject FROM hx_schedule"), &policy, &arena);
@@ -392,17 +403,12 @@ static void a_slot_that_was_started_is_left_alone(void **state)
 static void a_pause_in_between_wins(void **state)
 {
 	struct world *w = *state;
-	struct schedule_verb_request rq = {
-		.kind = SCHEDULE_PAUSE, .workspace = slice_str("default"), .name = slice_str("s"), .policy = &policy};
 	struct schedule_look look;
-	struct schedule_verb verb;
 
 	put(w, EVERY(""));
 	look_at(w, &look);
 	step(w, &look.task, false);
-	schedule_verb_init(&verb, &rq, &arena);
-	begin(w, &verb.task);
-	assert_int_equal(finish(w, &verb.task), HX_OK);
+	verb_is(w, SCHEDULE_PAUSE);
 	assert_int_equal(finish(w, &look.task), HX_OK);
 	MUST_HOLD(number(w, "SELECT count(*) FROM hx_run") == 0, "a paused schedule has started something");
 	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule WHERE paused = 1 AND due_at IS NULL"), 1);
@@ -507,6 +513,44 @@ static void a_node_that_can_start_it_does(void **state)
 	assert_int_equal(number(w, "SELECT due_at FROM hx_schedule"), 1010000);
 }
 
+#define WAITING(backfill)                                                                                              \
+	"INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) SELECT subject, 10000, " backfill                  \
+	" FROM hx_schedule;"                                                                                           \
+	"UPDATE hx_schedule SET slot_at = NULL, due_at = NULL"
+#define OVER EVERY(",\"to\":\"1970-01-01T00:16:40Z\"") /* no slot is left */
+
+/* A person has asked for those slots: a pause is of those that come. */
+static void a_backfill_goes_on_through_a_pause(void **state)
+{
+	struct world *w = *state;
+
+	put(w, OVER);
+	script(w, WAITING("1"));
+	verb_is(w, SCHEDULE_PAUSE);
+	assert_int_equal(number(w, "SELECT due_at FROM hx_schedule"), 1000000);
+	verb_is(w, SCHEDULE_RESUME);
+	assert_int_equal(number(w, "SELECT due_at FROM hx_schedule"), 1000000);
+	verb_is(w, SCHEDULE_PAUSE);
+	look_is(w, HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 1);
+}
+
+/* Those that wait for another are of the schedule itself. */
+static void the_queue_goes_on_after_a_pause(void **state)
+{
+	struct world *w = *state;
+
+	put(w, OVER);
+	script(w, WAITING("0"));
+	verb_is(w, SCHEDULE_PAUSE);
+	look_is(w, HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 0);
+	assert_int_equal(number(w, "SELECT coalesce(due_at, 0) FROM hx_schedule"), 0);
+	verb_is(w, SCHEDULE_RESUME);
+	look_is(w, HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 1);
+}
+
 static void make_machine(void)
 {
 	static const char text[] =
@@ -543,6 +587,8 @@ int main(int argc, char **argv)
 		IN_WORLD(what_cannot_start_is_put_off),
 		IN_WORLD(what_cannot_be_read_is_put_off),
 		IN_WORLD(a_node_that_can_start_it_does),
+		IN_WORLD(a_backfill_goes_on_through_a_pause),
+		IN_WORLD(the_queue_goes_on_after_a_pause),
 	};
 	int failed;
 
