@@ -57,10 +57,10 @@ DB_STMT(stmt_waited, "schedule_waited", "ii", "", "DELETE FROM hx_schedule_slot 
 
 DB_STMT(stmt_replace, "schedule_replace", "i", "", "DELETE FROM hx_schedule_slot WHERE schedule = ?1 AND backfill = 0");
 
-DB_STMT(stmt_backfill, "schedule_backfill", "it", "",
-	"INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) SELECT ?1, value, 1 FROM json_each(?2) WHERE true"
+DB_STMT(stmt_add_slots, "schedule_add_slots", "iti", "",
+	"INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) SELECT ?1, value, ?3 FROM json_each(?2) WHERE true"
 	" ON CONFLICT (schedule, slot_at) DO NOTHING",
-	.pg_sql = "INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) SELECT ?1, r::text::bigint, 1"
+	.pg_sql = "INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) SELECT ?1, r::text::bigint, ?3"
 		  " FROM json_array_elements(?2::json) AS r ON CONFLICT (schedule, slot_at) DO NOTHING");
 
 DB_STMT(stmt_room, "schedule_room", "ti", "i",
@@ -71,9 +71,9 @@ DB_STMT(stmt_create, "schedule_create", "itttiiiiit", "",
 	" VALUES (?1, ?2, ?3, ?4, ?10, ?5, ?6, ?7, ?8, ?9)"
 	" ON CONFLICT (workspace, name) DO NOTHING");
 
-DB_STMT(stmt_change, "schedule_change", "iitiiiti", "",
+DB_STMT(stmt_change, "schedule_change", "iitiiitii", "",
 	"UPDATE hx_schedule SET revision = revision + 1, text = ?3, paused = ?4, slot_at = ?5, due_at = ?6, requester = ?7,"
-	" updated_at = ?8 WHERE subject = ?1"
+	" updated_at = ?8, missed = ?9 WHERE subject = ?1"
 	" AND revision = ?2" /* mutant: schedule-change-revision -> " AND ?2 >= 0" */
 );
 
@@ -303,14 +303,17 @@ void schedule_create(struct unit *unit, const struct stamp *stamp, const struct 
 }
 
 void schedule_change(struct unit *unit, const struct stamp *stamp, const struct schedule_row *was,
-		     const struct schedule_row *row)
+		     const struct schedule_row *row, struct slice late)
 {
 	struct move move = {row->subject, status_of(was), status_of(row)};
 
 	subject_transition(unit, stamp, &move, was->version);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_change, db_int(row->subject), db_int(was->revision), db_text(row->text),
 		 db_int(row->paused), number(row->slot_at), number(row->due_at), db_text(row->requester),
-		 db_int(stamp->at.ms));
+		 db_int(stamp->at.ms), db_int(row->missed));
+	if (late.n)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_add_slots, db_int(row->subject), db_text(late),
+			 db_int(/* backfill= */ 0));
 	unit_wake(unit, SCHEDULE_TOPIC);
 }
 
@@ -329,7 +332,7 @@ void schedule_backfill(struct unit *unit, const struct stamp *stamp, const struc
 	(void)stamp;
 	unit_touch(unit, row->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_due_now, db_int(row->subject), db_int(row->revision));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_backfill, db_int(row->subject), db_text(slots));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_add_slots, db_int(row->subject), db_text(slots), db_int(/* backfill= */ 1));
 	unit_wake(unit, SCHEDULE_TOPIC);
 }
 

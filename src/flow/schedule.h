@@ -17,7 +17,7 @@
  *  H1  One run for each (workspace, name, slot), ever: its key is schedule:NAME:SLOT, which no caller may use, and R1 holds of it. So
  *      two nodes, a restart, a backfill and a schedule that was deleted and put again start one.
  *  H2  A slot is left (slot_at moves on, or its row goes) in the unit that starts it, or that decides not to: none is lost or started
- *      twice by a crash in between.
+ *      twice by a crash in between. So with a verb: what has come before a pause, or before other times, waits, or is counted.
  *  H3  Not `allow`: nothing is started, but by a trigger, while something that it has started is open.
  *  H4  A schedule that is not paused and has a slot to come is due at that slot, or before; one whose slot could not be started, a
  *      rest after that was tried. So those that cannot start stand before nobody.
@@ -136,6 +136,15 @@ struct schedule_move {
 };
 /* The zone of the spec is known. */
 struct schedule_move schedule_plan(const struct schedule_row *row);
+/*
+ * The slots that have come, and that nobody has decided about, when a pause or other times are to be put in their place: they wait, as
+ * far as catchUp wants them and there is room; the others are let go, and counted. The zone of the spec is known.
+ */
+struct schedule_late {
+	int64_t slots_n, passed;
+	int64_t slots[SCHEDULE_QUEUE_MAX]; /* in ms */
+};
+void schedule_leave(const struct schedule_row *row, struct schedule_late *ret_late);
 /* The first slot after a moment, in ms, and when it is due; 0: none. */
 int64_t schedule_slot_after(const struct schedule_row *row, int64_t after_ms);
 int64_t schedule_due(const struct schedule_row *row, int64_t slot_at);
@@ -176,9 +185,9 @@ struct slice schedule_items(const struct schedule_spec *spec, struct arena *aren
 
 /* A new one. LOST: there is one of this name. REFUSED: there are SCHEDULES_MAX. row: subject, texts, paused, slot_at, due_at. */
 void schedule_create(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row);
-/* As the row is now, but for its revision. LOST: somebody else has changed it. */
+/* As the row is now, but for its revision. LOST: somebody else has changed it. late: slots that wait from now on, JSON [ms, …]. */
 void schedule_change(struct unit *unit, const struct stamp *stamp, const struct schedule_row *was,
-		     const struct schedule_row *row);
+		     const struct schedule_row *row, struct slice late);
 void schedule_delete(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row);
 /* slots: JSON [ms, …]. */
 void schedule_backfill(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,

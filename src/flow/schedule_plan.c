@@ -106,6 +106,29 @@ struct schedule_move schedule_plan(const struct schedule_row *row)
 	return move;
 }
 
+/* How many of them may wait: as many as if each had been met by a look. */
+static int64_t room_of(const struct schedule_row *row)
+{
+	bool many = row->spec.overlap == OVERLAP_QUEUE || row->spec.overlap == OVERLAP_ALLOW;
+	int64_t most = many ? SCHEDULE_QUEUE_MAX : 1;
+
+	return most > row->queued ? most - row->queued : 0;
+}
+
+void schedule_leave(const struct schedule_row *row, struct schedule_late *ret_late)
+{
+	int64_t room = room_of(row), next;
+
+	*ret_late = (struct schedule_late){0};
+	for (int64_t slot = row->slot_at; slot && slot <= row->now; slot = next) {
+		next = schedule_slot_after(row, slot);
+		if (ret_late->slots_n < room && !is_missed(row, slot, next))
+			ret_late->slots[ret_late->slots_n++] = slot;
+		else if (ret_late->passed++ == SCHEDULE_PASS_MAX)
+			break;
+	}
+}
+
 int64_t schedule_due_since(const struct schedule_row *row)
 {
 	int64_t slot_due = is_due(row, row->slot_at) ? schedule_due(row, row->slot_at) : 0;

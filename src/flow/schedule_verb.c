@@ -26,7 +26,35 @@ static void write_it(struct schedule_verb *v, const struct answer *answer)
 
 /* ---- put ---- */
 
-/* What is due already stays: a change governs what comes after it. */
+/* [ms, …] */
+static struct slice slots_text(const struct schedule_late *late, struct arena *arena)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, SCHEDULE_QUEUE_MAX * 24);
+	for (int64_t i = 0; i < late->slots_n; i++)
+		strbuf_addf(&text, "%c%lld", i ? ',' : '[', (long long)late->slots[i]);
+	strbuf_add_char(&text, ']');
+	return arena_keep(arena, &text);
+}
+
+/* What has come already, and is not to be dropped with slot_at. */
+static void leave_late(struct schedule_verb *v)
+{
+	struct schedule_late late = {.passed = 1}; /* of a text that cannot be read here */
+
+	if (!v->was.slot_at || v->was.slot_at > v->was.now)
+		return;
+	if (v->was.spec.timing.zone)
+		schedule_leave(&v->was, &late);
+	if (late.slots_n)
+		v->slots = slots_text(&late, v->arena);
+	v->row.queued += late.slots_n;
+	v->row.missed += late.passed;
+	v->row.slot_at = 0;
+}
+
+/* What is due already stays, unless its times are others: a change governs what comes after it. */
 static void set_slot(struct schedule_row *row, int64_t now)
 {
 	if (row->paused)
@@ -76,6 +104,9 @@ static void put_again(struct schedule_verb *v, const struct answer *answer)
 	v->row.paused = paused;
 	v->row.version++;
 	v->row.updated_at = answer->now.ms;
+	v->slots = slice_of(NULL, 0);
+	if (paused)
+		leave_late(v);
 	set_slot(&v->row, v->was.now);
 	write_it(v, answer);
 }
@@ -93,6 +124,9 @@ static void set_paused(struct schedule_verb *v, const struct answer *answer, boo
 	v->row.paused = paused;
 	v->row.version++;
 	v->row.updated_at = answer->now.ms;
+	v->slots = slice_of(NULL, 0);
+	if (paused)
+		leave_late(v);
 	set_slot(&v->row, v->was.now);
 	write_it(v, answer);
 }
@@ -274,7 +308,7 @@ static void build_write(const struct schedule_verb *v, struct unit *unit)
 		if (v->created)
 			schedule_create(unit, &v->stamp, &v->row);
 		else
-			schedule_change(unit, &v->stamp, &v->was, &v->row);
+			schedule_change(unit, &v->stamp, &v->was, &v->row, v->slots);
 		break;
 	case SCHEDULE_TRIGGER:
 		schedule_triggered(unit, &v->stamp, &v->was, v->start.subject);

@@ -45,7 +45,8 @@ struct schedule_verb {
 	int64_t slots_n;             /* of a backfill */
 	/* private */
 	struct schedule_row was;
-	struct slice slots;
+	struct slice
+		slots; /* JSON [ms, …]: of a backfill; those that have come before a pause, or before other times */
 	unsigned tries;
 	struct stamp stamp;
 };

@@ -551,6 +551,47 @@ static void the_queue_goes_on_after_a_pause(void **state)
 	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 1);
 }
 
+/* A pause of a moment, after a slot has come and before a node has looked. */
+static void a_slot_that_has_come_outlives_a_pause(void **state)
+{
+	struct world *w = *state;
+
+	put(w, EVERY(""));
+	verb_is(w, SCHEDULE_PAUSE);
+	look_is(w, HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 0);
+	verb_is(w, SCHEDULE_RESUME);
+	look_is(w, HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run WHERE run_key = 'schedule:s:1970-01-01T00:16:40Z'"), 1);
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1010000);
+	assert_int_equal(number(w, "SELECT missed FROM hx_schedule"), 0);
+}
+
+/* By its catchUp, and as many as may wait. */
+static void leaves(const char *text, int64_t now, int64_t first, int64_t n, int64_t passed)
+{
+	struct schedule_row row = row_of(text, now);
+	struct schedule_late late;
+
+	schedule_leave(&row, &late);
+	if (late.slots_n != n || late.passed != passed || (n && late.slots[0] != first * SECOND))
+		fail_msg("%s at %lld: %lld wait, %lld are let go", text, (long long)now, (long long)late.slots_n,
+			 (long long)late.passed);
+}
+
+static void slots_that_are_left(void **state)
+{
+	(void)state;
+	leaves(EVERY(""), 99 * SECOND, 0, 0, 0);
+	leaves(EVERY(""), 100 * SECOND, 100, 1, 0);
+	leaves(EVERY(""), 121 * SECOND, 100, 1, 2); /* overlap skip: the first */
+	leaves(EVERY(",\"overlap\":\"allow\""), 121 * SECOND, 100, 3, 0);
+	leaves(EVERY(",\"overlap\":\"queue\""), 2099 * SECOND, 100, 100, 100);
+	leaves(EVERY(",\"overlap\":\"queue\",\"catchUp\":\"none\""), 121 * SECOND, 120, 1, 2);
+	leaves(EVERY(",\"overlap\":\"queue\",\"catchUp\":\"last\""), 127 * SECOND, 120, 1, 2);
+	leaves(EVERY(",\"overlap\":\"queue\",\"catchUp\":\"10s\""), 125 * SECOND, 120, 1, 2);
+}
+
 static void make_machine(void)
 {
 	static const char text[] =
@@ -577,6 +618,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_waits_goes_first),
 		cmocka_unit_test(catching_up),
 		cmocka_unit_test(catching_up_counts_from_the_start),
+		cmocka_unit_test(slots_that_are_left),
 		IN_WORLD(a_slot_is_started_with_its_key),
 		IN_WORLD(a_slot_is_left_with_its_start),
 		IN_WORLD(of_two_nodes_one_wins),
@@ -589,6 +631,7 @@ int main(int argc, char **argv)
 		IN_WORLD(a_node_that_can_start_it_does),
 		IN_WORLD(a_backfill_goes_on_through_a_pause),
 		IN_WORLD(the_queue_goes_on_after_a_pause),
+		IN_WORLD(a_slot_that_has_come_outlives_a_pause),
 	};
 	int failed;
 
