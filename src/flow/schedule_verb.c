@@ -87,6 +87,19 @@ static void put_new(struct schedule_verb *v, const struct answer *answer)
 	write_it(v, answer);
 }
 
+static bool same_text(struct slice a, struct slice b)
+{
+	return !a.p == !b.p && (!a.p || slice_eq(a, b));
+}
+
+/* Are its slots the same? */
+static bool same_times(const struct schedule_spec *a, const struct schedule_spec *b)
+{
+	return same_text(a->cron, b->cron) && a->timing.every_s == b->timing.every_s &&
+	       same_text(a->timezone, b->timezone) && a->timing.from_s == b->timing.from_s &&
+	       a->timing.to_s == b->timing.to_s;
+}
+
 static void put_again(struct schedule_verb *v, const struct answer *answer)
 {
 	const struct schedule_spec *spec = v->rq->spec;
@@ -105,7 +118,7 @@ static void put_again(struct schedule_verb *v, const struct answer *answer)
 	v->row.version++;
 	v->row.updated_at = answer->now.ms;
 	v->slots = slice_of(NULL, 0);
-	if (paused)
+	if (paused || !same_times(&v->was.spec, spec))
 		leave_late(v);
 	set_slot(&v->row, v->was.now);
 	write_it(v, answer);

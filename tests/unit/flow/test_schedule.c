@@ -291,8 +291,7 @@ static void script(struct world *w, const char *sql)
 		fail_msg("%s: %s", sql, err.detail);
 }
 
-/* The clock stands at 1000 s; its next slot is then. */
-static void put(struct world *w, const char *text)
+static void put_as_is(struct world *w, const char *text)
 {
 	struct schedule_spec spec = spec_of(text);
 	struct schedule_verb_request rq = {.kind = SCHEDULE_PUT,
@@ -310,6 +309,12 @@ static void put(struct world *w, const char *text)
 	schedule_verb_init(&verb, &rq, &arena);
 	begin(w, &verb.task);
 	assert_int_equal(finish(w, &verb.task), HX_OK);
+}
+
+/* The clock stands at 1000 s; its next slot is then. */
+static void put(struct world *w, const char *text)
+{
+	put_as_is(w, text);
 	script(w, "UPDATE hx_schedule SET slot_at = 1000000, due_at = 1000000");
 }
 
@@ -567,6 +572,45 @@ static void a_slot_that_has_come_outlives_a_pause(void **state)
 	assert_int_equal(number(w, "SELECT missed FROM hx_schedule"), 0);
 }
 
+/* Late by 40 s: what was to come of the old times waits, and none of the new ones is before the put. */
+static void other_times_are_of_later_slots(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "{\"workflow\":\"quick\",\"every\":\"50s\"}");
+	fake_clock_advance_ms(&w->clock, 40 * SECOND);
+	put_as_is(w, "{\"workflow\":\"quick\",\"every\":\"7s\"}");
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1043000);
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule_slot WHERE backfill = 0"), 1000000);
+	look_is(w, HX_OK);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run"), 1);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_run WHERE run_key = 'schedule:s:1970-01-01T00:16:40Z'"), 1);
+}
+
+/* The catchUp of what was: it has let that slot go. */
+static void what_is_late_is_left_by_the_old_text(void **state)
+{
+	struct world *w = *state;
+
+	put(w, "{\"workflow\":\"quick\",\"every\":\"50s\",\"catchUp\":\"none\"}");
+	fake_clock_advance_ms(&w->clock, 40 * SECOND);
+	put_as_is(w, "{\"workflow\":\"quick\",\"every\":\"7s\"}");
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1043000);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule_slot"), 0);
+	assert_int_equal(number(w, "SELECT missed FROM hx_schedule"), 1);
+}
+
+/* The same times: the slot is what it was, and starts what is said now. */
+static void the_same_times_leave_the_slot(void **state)
+{
+	struct world *w = *state;
+
+	put(w, EVERY(""));
+	put_as_is(w, EVERY(",\"input\":{\"a\":1}"));
+	assert_int_equal(number(w, "SELECT slot_at FROM hx_schedule"), 1000000);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule_slot"), 0);
+}
+
 /* By its catchUp, and as many as may wait. */
 static void leaves(const char *text, int64_t now, int64_t first, int64_t n, int64_t passed)
 {
@@ -632,6 +676,9 @@ int main(int argc, char **argv)
 		IN_WORLD(a_backfill_goes_on_through_a_pause),
 		IN_WORLD(the_queue_goes_on_after_a_pause),
 		IN_WORLD(a_slot_that_has_come_outlives_a_pause),
+		IN_WORLD(other_times_are_of_later_slots),
+		IN_WORLD(what_is_late_is_left_by_the_old_text),
+		IN_WORLD(the_same_times_leave_the_slot),
 	};
 	int failed;
 
