@@ -31,9 +31,9 @@ DB_STMT(stmt_next_due, "schedule_next_due", "", "i",
 
 DB_STMT(stmt_now, "schedule_read_now", "", "i", "SELECT hx_now_ms()");
 
-DB_STMT(stmt_open, "schedule_read_open", "i", "ii",
-	"SELECT {ord}o.subject, t.kind FROM hx_schedule_open o JOIN hx_subject t ON t.id = o.subject{join}"
-	" WHERE o.schedule = ?1 AND " SCHEDULE_IS_OPEN);
+DB_STMT(stmt_open, "schedule_read_open", "ii", "ii",
+	"SELECT subject, kind FROM (SELECT o.subject AS subject, t.kind AS kind, t.status AS status " SCHEDULE_OPENED "?1"
+	" LIMIT " SCHEDULE_OPEN_MAX ") AS slice ORDER BY CASE WHEN status = 'CANCELLING' THEN 1 ELSE 0 END, subject LIMIT ?2");
 
 /* ?3 slot   ?4 due   ?5 started   ?6 skipped   ?7 missed   ?8 last slot   ?9 last at   ?10 last run */
 DB_STMT(stmt_move, "schedule_move", "iiiiiiiiii", "i",
@@ -139,7 +139,7 @@ void schedule_read_now(struct unit *unit)
 
 void schedule_read_open(struct unit *unit, int64_t subject)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_open, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_open, db_int(subject), db_int(SCHEDULE_CANCEL_MAX));
 }
 
 enum hx_code schedule_row_take(const struct db_rows *rows, size_t i, const struct schedule_policy *policy,

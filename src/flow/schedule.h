@@ -63,34 +63,36 @@ struct schedule_policy {
 /* The first slot that waits. While it is paused, only those of a backfill go on. */
 #define SCHEDULE_WAITS "FROM hx_schedule_slot w WHERE w.schedule = c.subject AND (c.paused = 0 OR w.backfill = 1)"
 #define SCHEDULE_IS_OPEN "t.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED', 'PARKED')"
+#define SCHEDULE_OPENED                                                                                                \
+	"FROM hx_schedule_open o JOIN hx_subject t ON t.id = o.subject WHERE " SCHEDULE_IS_OPEN " AND o.schedule = "
+#define SCHEDULE_OPEN_MAX "101" /* that are read or counted at most: with `allow` there may be ever so many */
 
 /* Columns of schedule_read and schedule_list: see columns.h. Times are in ms. */
-#define SCHEDULE_FIELDS(X)                                                                                              \
-	X(SCHEDULE_SUBJECT, INT, subject, "c.subject")                                                                  \
-	X(SCHEDULE_WORKSPACE, TEXT, workspace, "c.workspace")                                                           \
-	X(SCHEDULE_NAME, TEXT, name, "c.name")                                                                          \
-	X(SCHEDULE_REQUESTER, TEXT, requester, "c.requester")                                                           \
-	X(SCHEDULE_TEXT, TEXT, text, "c.text")                                                                          \
-	X(SCHEDULE_IS_PAUSED, FLAG, paused, "c.paused")                                                                 \
-	X(SCHEDULE_REVISION, INT, revision, "c.revision")                                                               \
-	X(SCHEDULE_SLOT_AT, INT, slot_at, "c.slot_at")                                                                  \
-	X(SCHEDULE_DUE_AT, INT, due_at, "c.due_at")                                                                     \
-	X(SCHEDULE_LAST_SLOT, INT, last_slot, "c.last_slot")                                                            \
-	X(SCHEDULE_LAST_AT, INT, last_at, "c.last_at")                                                                  \
-	X(SCHEDULE_LAST_RUN, INT, last_run, "c.last_run")                                                               \
-	X(SCHEDULE_STARTED, INT, started, "c.started")                                                                  \
-	X(SCHEDULE_SKIPPED, INT, skipped, "c.skipped")                                                                  \
-	X(SCHEDULE_MISSED, INT, missed, "c.missed")                                                                     \
-	X(SCHEDULE_CREATED_AT, INT, created_at, "c.created_at")                                                         \
-	X(SCHEDULE_UPDATED_AT, INT, updated_at, "c.updated_at")                                                         \
-	X(SCHEDULE_VERSION, INT, version, "s.version")                                                                  \
-	X(SCHEDULE_FIRST, INT, first, "(SELECT min(w.slot_at) " SCHEDULE_WAITS ")")                                     \
-	X(SCHEDULE_WAITING, INT, waiting, "(SELECT count(*) " SCHEDULE_WAITS ")")                                       \
-	X(SCHEDULE_QUEUED, INT, queued,                                                                                 \
-	  "(SELECT count(*) FROM hx_schedule_slot w WHERE w.schedule = c.subject AND w.backfill = 0)")                  \
-	X(SCHEDULE_OPEN, INT, open,                                                                                     \
-	  "(SELECT count(*) FROM hx_schedule_open o JOIN hx_subject t ON t.id = o.subject WHERE o.schedule = c.subject" \
-	  " AND " SCHEDULE_IS_OPEN ")")
+#define SCHEDULE_FIELDS(X)                                                                                             \
+	X(SCHEDULE_SUBJECT, INT, subject, "c.subject")                                                                 \
+	X(SCHEDULE_WORKSPACE, TEXT, workspace, "c.workspace")                                                          \
+	X(SCHEDULE_NAME, TEXT, name, "c.name")                                                                         \
+	X(SCHEDULE_REQUESTER, TEXT, requester, "c.requester")                                                          \
+	X(SCHEDULE_TEXT, TEXT, text, "c.text")                                                                         \
+	X(SCHEDULE_IS_PAUSED, FLAG, paused, "c.paused")                                                                \
+	X(SCHEDULE_REVISION, INT, revision, "c.revision")                                                              \
+	X(SCHEDULE_SLOT_AT, INT, slot_at, "c.slot_at")                                                                 \
+	X(SCHEDULE_DUE_AT, INT, due_at, "c.due_at")                                                                    \
+	X(SCHEDULE_LAST_SLOT, INT, last_slot, "c.last_slot")                                                           \
+	X(SCHEDULE_LAST_AT, INT, last_at, "c.last_at")                                                                 \
+	X(SCHEDULE_LAST_RUN, INT, last_run, "c.last_run")                                                              \
+	X(SCHEDULE_STARTED, INT, started, "c.started")                                                                 \
+	X(SCHEDULE_SKIPPED, INT, skipped, "c.skipped")                                                                 \
+	X(SCHEDULE_MISSED, INT, missed, "c.missed")                                                                    \
+	X(SCHEDULE_CREATED_AT, INT, created_at, "c.created_at")                                                        \
+	X(SCHEDULE_UPDATED_AT, INT, updated_at, "c.updated_at")                                                        \
+	X(SCHEDULE_VERSION, INT, version, "s.version")                                                                 \
+	X(SCHEDULE_FIRST, INT, first, "(SELECT min(w.slot_at) " SCHEDULE_WAITS ")")                                    \
+	X(SCHEDULE_WAITING, INT, waiting, "(SELECT count(*) " SCHEDULE_WAITS ")")                                      \
+	X(SCHEDULE_QUEUED, INT, queued,                                                                                \
+	  "(SELECT count(*) FROM hx_schedule_slot w WHERE w.schedule = c.subject AND w.backfill = 0)")                 \
+	X(SCHEDULE_OPEN, INT, open,                                                                                    \
+	  "(SELECT count(*) FROM (SELECT 1 " SCHEDULE_OPENED "c.subject LIMIT " SCHEDULE_OPEN_MAX ") AS slice)")
 enum { SCHEDULE_FIELDS(COLUMN_NAME) SCHEDULE_NOW /* the store's clock when it was read */, SCHEDULE_COLUMNS };
 
 struct schedule_row {
@@ -98,7 +100,7 @@ struct schedule_row {
 	int64_t created_at, updated_at;
 	int64_t first;           /* the first slot that waits; 0: none does */
 	int64_t waiting, queued; /* all that may go on; those of overlap alone */
-	int64_t open;
+	int64_t open;            /* at most SCHEDULE_OPEN_MAX */
 	int64_t now;
 	bool paused;
 	struct slice workspace, name, requester, text;
@@ -117,7 +119,7 @@ void schedule_scan_due(struct unit *unit, int64_t limit);
 void schedule_next_due(struct unit *unit);
 /* One row: the store's clock. */
 void schedule_read_now(struct unit *unit);
-/* What it has started and is open: subject, kind. */
+/* What it has started and is open: subject, kind; SCHEDULE_CANCEL_MAX at most, those that are not being cancelled first. */
 void schedule_read_open(struct unit *unit, int64_t subject);
 
 /* ---- what is next: pure ---- */

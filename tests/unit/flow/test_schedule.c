@@ -636,6 +636,30 @@ static void slots_that_are_left(void **state)
 	leaves(EVERY(",\"overlap\":\"queue\",\"catchUp\":\"10s\""), 125 * SECOND, 120, 1, 2);
 }
 
+/* Ever so much is open: a look reads so much, and what can still be cancelled first. */
+static void what_is_open_is_read_in_part(void **state)
+{
+	struct world *w = *state;
+	int64_t subject;
+
+	put(w, EVERY(",\"overlap\":\"cancel\""));
+	script(w,
+	       "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
+	       " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+	       " SELECT i, 1, CASE WHEN i <= 50 THEN 'CANCELLING' ELSE 'RUNNING' END, 1, 1, 0, 1, x'' FROM n;"
+	       "INSERT INTO hx_schedule_open (schedule, subject) SELECT c.subject, s.id FROM hx_schedule c, hx_subject s"
+	       " WHERE s.id <= 300");
+	subject = number(w, "SELECT subject FROM hx_schedule");
+	unit_init(&w->unit, 0);
+	schedule_read(&w->unit, subject, slice_of(NULL, 0), slice_of(NULL, 0));
+	schedule_read_open(&w->unit, subject);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_int_equal(db_cell(&w->result.rows[0], 0, SCHEDULE_OPEN)->i, 101);
+	assert_int_equal(w->result.rows[1].n, SCHEDULE_CANCEL_MAX);
+	for (size_t i = 0; i < w->result.rows[1].n; i++)
+		assert_int_equal(db_cell(&w->result.rows[1], i, 0)->i, 51 + i);
+}
+
 static void make_machine(void)
 {
 	static const char text[] =
@@ -679,6 +703,7 @@ int main(int argc, char **argv)
 		IN_WORLD(other_times_are_of_later_slots),
 		IN_WORLD(what_is_late_is_left_by_the_old_text),
 		IN_WORLD(the_same_times_leave_the_slot),
+		IN_WORLD(what_is_open_is_read_in_part),
 	};
 	int failed;
 
