@@ -64,9 +64,8 @@
 #define BATCH_SLICE 500 /* items in one unit, when they are loaded or flipped */
 #define BATCH_INPUT_BYTES_MAX (1u << 20)
 #define BATCH_OUTPUT_BYTES_MAX (1u << 20)
-#define BATCH_COST_MAX INT64_C(1000000000) /* of one item: a million of them still fit into ACCOUNT_AMOUNT_MAX */
-#define BATCH_LOSSES_MAX 10                /* holders lost over one item before a person has to look */
-#define BATCH_REST_MS 1000                 /* between two looks at a batch that nobody could work on */
+#define BATCH_LOSSES_MAX 10 /* holders lost over one item before a person has to look */
+#define BATCH_REST_MS 1000  /* between two looks at a batch that nobody could work on */
 
 /* Whoever looks for due batches sleeps on this topic. */
 #define BATCH_TOPIC (INT64_MAX - 2)

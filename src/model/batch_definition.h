@@ -37,6 +37,7 @@
 #include "model/attempt.h"
 #include "model/workflow.h"
 
+#define BATCH_COST_MAX INT64_C(1000000000) /* of one item: a million of them still fit into ACCOUNT_AMOUNT_MAX */
 #define BATCH_CONCURRENCY_MAX 64
 #define BATCH_CONCURRENCY_DEFAULT 4
 #define BATCH_CANCEL_CHECK_MAX 1000000 /* the contract names no ceiling; every number has one */

@@ -8,9 +8,11 @@
 #include "base/excerpt.h"
 #include "base/hash.h"
 #include "base/json_canonical.h"
+#include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "base/json_write.h"
+#include "model/batch_definition.h"
 #include "model/nearest.h"
 #include "model/reader.h"
 
@@ -200,10 +202,26 @@ static void known_members(struct reading *r, struct json object, const char *whe
 	}
 }
 
-/* Their cost is a whole number; more is asked of them when they are loaded. */
+/* The same is asked of it as of one that is put in by hand. */
+static void read_item(struct reading *r, struct json item)
+{
+	static const char *const members[] = {"input", "cost", NULL};
+	struct json cost;
+	int64_t number;
+	bool good = json_type(item) == JSON_OBJECT && json_find(item, slice_str("cost"), &cost) &&
+		    json_type(cost) == JSON_NUMBER;
+
+	for (size_t i = 0; good && i < cost.raw.n; i++)
+		good = cost.raw.p[i] >= '0' && cost.raw.p[i] <= '9';
+	if (!good || json_int64(cost, /* err= */ NULL, &number) || number > BATCH_COST_MAX)
+		refuse(r, "items", "have a cost, a whole number of the smallest unit, from 0 to 1000000000", item.raw);
+	else
+		known_members(r, item, "items: ", members);
+}
+
 static void read_items(struct reading *r, struct json batch)
 {
-	struct json items, item, cost;
+	struct json items, item;
 	struct json_iter it;
 
 	if (!find(r, batch, "items", &items) || json_type(items) != JSON_ARRAY) {
@@ -211,15 +229,8 @@ static void read_items(struct reading *r, struct json batch)
 		return;
 	}
 	it = json_iter_of(items);
-	for (; !r->code && json_iter_element(&it, &item); r->spec.items_n++) {
-		bool good = json_type(item) == JSON_OBJECT && json_find(item, slice_str("cost"), &cost) &&
-			    json_type(cost) == JSON_NUMBER && cost.raw.n <= 15;
-
-		for (size_t i = 0; good && i < cost.raw.n; i++)
-			good = cost.raw.p[i] >= '0' && cost.raw.p[i] <= '9';
-		if (!good)
-			refuse(r, "items", "have a cost, a whole number of the smallest unit", item.raw);
-	}
+	for (; !r->code && json_iter_element(&it, &item); r->spec.items_n++)
+		read_item(r, item);
 	if (r->spec.items_n < 1 || r->spec.items_n > SCHEDULE_ITEMS_MAX)
 		refuse(r, "items", "are 1 to 1000 for a slot", slice_of(NULL, 0));
 	r->spec.items = json_of(r, batch, "items", JSON_ARRAY);

@@ -92,9 +92,13 @@ def test_what_is_refused(dir):
 				({"timezone": "Europe/Nowhere"}, 400, "Nowhere"), ({"jitter": "-1s"}, 400, "jitter"), ({"from": "soon"}, 400, "from"),
 				({"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, 400, "to"), ({"paused": "no"}, 400, "paused"),
 				({"workflow": "quikc"}, 404, "quick"), ({"workflow": "pack"}, 404, "pack"), ({"input": []}, 400, "input"),
-				({"workflow": None, "batch": {"workflow": "pack", "account": "a", "items": []}}, 400, "items")):
+				({"workflow": None, "batch": {"workflow": "pack", "account": "a", "items": []}}, 400, "items"),
+				({"workflow": None, "batch": {"workflow": "pack", "account": "a", "items": [{"cost": 1000000001}]}}, 400, "1000000000"),
+				({"workflow": None, "batch": {"workflow": "pack", "account": "a", "items": [{"cost": 1.0}]}}, 400, "whole number"),
+				({"workflow": None, "batch": {"workflow": "pack", "account": "a", "items": [{"cost": 1, "inptu": {}}]}}, 400, "inptu")):
 			answer = hapax.json("PUT", f"{BASE}/x", {**good, **change}, status=code)
 			assert words in answer["detail"], answer
+		put(hapax, "most", {"batch": {"workflow": "pack", "account": "a", "items": [{"cost": 1000000000}, {"cost": 0}]}, "every": "1d"})
 		hapax.json("PUT", f"{BASE}/a%20b", good, status=400)
 		hapax.json("GET", f"{BASE}/x", status=404)
 		answer = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "quick", "idempotencyKey": "schedule:x:2026-11-16T09:00:00Z"}, status=400)
