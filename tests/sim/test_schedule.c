@@ -189,6 +189,21 @@ static void init_look(union sim_task *task, const void *plan, struct arena *text
 	schedule_look_init((struct schedule_look *)task, /* subject= */ 1, &policy, texts);
 }
 
+/* A node without the workflow: it puts off what it cannot start. */
+static const struct run_machine *run_of_nobody(const void *context, struct slice workflow)
+{
+	(void)context, (void)workflow;
+	return NULL;
+}
+
+static const struct schedule_policy ignorant = {zone_of, run_of_nobody, batch_of, NULL, NULL};
+
+static void init_ignorant(union sim_task *task, const void *plan, struct arena *texts)
+{
+	(void)plan;
+	schedule_look_init((struct schedule_look *)task, /* subject= */ 1, &ignorant, texts);
+}
+
 static bool is_due(struct sim *sim)
 {
 	struct books books = read_books(sim);
@@ -252,6 +267,19 @@ static const struct sim_scenario there = {
 	TWO_NODES,
 };
 
+static const struct sim_scenario unequal = {
+	.name = "a schedule with two slots, and one of two nodes cannot start them",
+	.subjects_n = 1,
+	.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1, .failures = 1},
+	.setup = setup,
+	.nodes_n = 2,
+	.cast_n = 2,
+	.initial = SCHEDULE_ACTIVE,
+	.check = check,
+	.rows = &schedule_rows,
+	.cast = {{"one", 0, true, init_look, NULL, is_due}, {"ignorant", 1, true, init_ignorant, NULL, is_due}},
+};
+
 static void explore(const struct sim_scenario *scenario)
 {
 	struct explore_report r;
@@ -284,6 +312,12 @@ static void exhaustive_there(void **state)
 	explore(&there);
 }
 
+static void exhaustive_unequal(void **state)
+{
+	(void)state;
+	explore(&unequal);
+}
+
 static void make_machine(void)
 {
 	static const char text[] =
@@ -302,6 +336,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exhaustive_two_nodes),
 		cmocka_unit_test(exhaustive_there),
+		cmocka_unit_test(exhaustive_unequal),
 	};
 	int failed;
 
