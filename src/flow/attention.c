@@ -43,11 +43,12 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 	where("b", "") most
 
 /* Its slot, not due_at: one that cannot be started is put off again and again, by a minute at most (SCHEDULE_REST_MS_MAX), which is what
- * the index is asked. */
+ * the index is asked. What has a jitter may be due that much after its slot: it is not known here how much, and an hour is given to it. */
 #define SCHEDULES(where, most) \
 	"SELECT 'late_schedule', c.subject, '', '', s.status, coalesce(c.slot_at, c.due_at), c.name, CAST(NULL AS text)" \
 	" FROM hx_schedule c JOIN hx_subject s ON s.id = c.subject WHERE c.due_at <= (SELECT hx_now_ms()) + 60000" \
-	" AND coalesce(c.slot_at, c.due_at) < (SELECT hx_now_ms()) - 60000" \
+	" AND coalesce(c.slot_at, c.due_at) < (SELECT hx_now_ms()) - CASE WHEN c.due_at < (SELECT hx_now_ms()) - 60000" \
+	" OR c.text LIKE '%\"jitter\":null,\"from\":%' THEN 60000 ELSE 3660000 END" \
 	where("c", "") most
 
 /* Not by the index of a workspace, which has all of its runs: the sum is one that no index knows. */

@@ -9,6 +9,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
+#include "flow/attention.h"
 #include "flow/schedule_look.h"
 #include "flow/schedule_verb.h"
 #include "model/findings.h"
@@ -433,6 +434,35 @@ static void the_same_times_leave_the_slot(void **state)
 	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule_slot"), 0);
 }
 
+static size_t late_n(struct world *w, const char *set)
+{
+	struct attention_filter filter = {.workspace = slice_str("default"),
+					  .kind = slice_str("late_schedule"),
+					  .since = -1000000 * SECOND,
+					  .limit = 10};
+
+	script(w, set);
+	unit_init(&w->unit, 0);
+	attention_list(&w->unit, &filter);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return w->result.rows[0].n;
+}
+
+/* The clock stands at 1000 s. */
+static void a_late_one_is_told_by_its_slot(void **state)
+{
+	struct world *w = *state;
+
+	put(w, EVERY(""));
+	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = 941000, due_at = 1060000"), 0);
+	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = 930000, due_at = 1060000"), 1);
+	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = NULL, due_at = 930000"), 1);
+	put(w, EVERY(",\"jitter\":\"30m\""));
+	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = 900000, due_at = 1030000"), 0); /* its jitter */
+	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = 900000, due_at = 930000"), 1);
+	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = -2700000, due_at = 1030000"), 1);
+}
+
 /* Ever so much is open: a look reads so much, and what can still be cancelled first. */
 static void what_is_open_is_read_in_part(void **state)
 {
@@ -492,6 +522,7 @@ int main(int argc, char **argv)
 		IN_WORLD(what_is_late_is_left_by_the_old_text),
 		IN_WORLD(the_same_times_leave_the_slot),
 		IN_WORLD(what_is_open_is_read_in_part),
+		IN_WORLD(a_late_one_is_told_by_its_slot),
 	};
 	int failed;
 
