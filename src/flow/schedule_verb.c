@@ -6,7 +6,7 @@
 #include "flow/answer.h"
 #include "task/states.h"
 
-#define TRIES_MAX 20
+#define TRIES_MAX 200 /* a schedule that catches up moves many times in a second, and must not keep people out */
 
 enum { VERB_NEW, VERB_READING, VERB_READING_ACCOUNT, VERB_WRITING, VERB_FINDING, VERB_DONE };
 enum { LINE_ROW, LINE_NOW }; /* of READING */
