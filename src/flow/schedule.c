@@ -43,10 +43,12 @@ DB_STMT(stmt_move, "schedule_move", "iiiiiiiiii", "i",
 	" AND revision = ?2" /* mutant: schedule-revision -> " AND ?2 >= 0" */
 	" RETURNING {ord}revision");
 
-/* What has ended is not asked about again. */
+/* What has ended is not asked about again. Of the oldest, twice as many as are counted: either so many of them are open, or more go than a
+ * move adds. */
 DB_STMT(stmt_ended, "schedule_ended", "i", "",
-	"DELETE FROM hx_schedule_open WHERE schedule = ?1 AND subject IN (SELECT t.id FROM hx_subject t WHERE t.id = hx_schedule_open.subject"
-	" AND NOT (" SCHEDULE_IS_OPEN "))");
+	"DELETE FROM hx_schedule_open WHERE schedule = ?1"
+	" AND subject IN (SELECT o.subject FROM hx_schedule_open o WHERE o.schedule = ?1 ORDER BY o.subject LIMIT 2 * " SCHEDULE_OPEN_MAX ")"
+	" AND NOT EXISTS (SELECT 1 FROM hx_subject t WHERE t.id = hx_schedule_open.subject AND " SCHEDULE_IS_OPEN ")");
 
 DB_STMT(stmt_opened, "schedule_opened", "ii", "", "INSERT INTO hx_schedule_open (schedule, subject) VALUES (?1, ?2)");
 

@@ -434,6 +434,57 @@ static void the_same_times_leave_the_slot(void **state)
 	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule_slot"), 0);
 }
 
+/* 300 that it has started, in this status. */
+static void open_many(struct world *w, const char *status)
+{
+	char sql[1000];
+
+	snprintf(
+		sql, sizeof sql,
+		"INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
+		" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+		" SELECT i, 1, %s, 1, 1, 0, 1, x'' FROM n;"
+		"INSERT INTO hx_schedule_open (schedule, subject) SELECT c.subject, s.id FROM hx_schedule c, hx_subject s"
+		" WHERE s.id <= 300",
+		status);
+	script(w, sql);
+}
+
+/* Ever so much is open: a look reads so much, and what can still be cancelled first. */
+static void what_is_open_is_read_in_part(void **state)
+{
+	struct world *w = *state;
+	int64_t subject;
+
+	put(w, EVERY(",\"overlap\":\"cancel\""));
+	open_many(w, "CASE WHEN i <= 50 THEN 'CANCELLING' ELSE 'RUNNING' END");
+	subject = number(w, "SELECT subject FROM hx_schedule");
+	unit_init(&w->unit, 0);
+	schedule_read(&w->unit, subject, slice_of(NULL, 0), slice_of(NULL, 0));
+	schedule_read_open(&w->unit, subject);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_int_equal(db_cell(&w->result.rows[0], 0, SCHEDULE_OPEN)->i, 101);
+	assert_int_equal(w->result.rows[1].n, SCHEDULE_CANCEL_MAX);
+	for (size_t i = 0; i < w->result.rows[1].n; i++)
+		assert_int_equal(db_cell(&w->result.rows[1], i, 0)->i, 51 + i);
+}
+
+/* Nor does a move ask all that was ever started whether it has ended: but those that have are gone after a few. */
+static void what_has_ended_goes_in_parts(void **state)
+{
+	struct world *w = *state;
+	const int64_t left[] = {300 - 102 + 1, 100 + 2};
+
+	put(w, EVERY(",\"overlap\":\"allow\""));
+	open_many(w, "CASE WHEN i <= 100 THEN 'RUNNING' ELSE 'COMPLETED' END");
+	script(w, "DELETE FROM hx_subject WHERE id = 150"); /* by retention */
+	for (size_t i = 0; i < 2; i++) {
+		look_is(w, HX_OK);
+		assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule_open"), left[i]);
+		fake_clock_advance_ms(&w->clock, 10 * SECOND);
+	}
+}
+
 static size_t late_n(struct world *w, const char *set)
 {
 	struct attention_filter filter = {.workspace = slice_str("default"),
@@ -461,30 +512,6 @@ static void a_late_one_is_told_by_its_slot(void **state)
 	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = 900000, due_at = 1030000"), 0); /* its jitter */
 	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = 900000, due_at = 930000"), 1);
 	assert_int_equal(late_n(w, "UPDATE hx_schedule SET slot_at = -2700000, due_at = 1030000"), 1);
-}
-
-/* Ever so much is open: a look reads so much, and what can still be cancelled first. */
-static void what_is_open_is_read_in_part(void **state)
-{
-	struct world *w = *state;
-	int64_t subject;
-
-	put(w, EVERY(",\"overlap\":\"cancel\""));
-	script(w,
-	       "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
-	       " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
-	       " SELECT i, 1, CASE WHEN i <= 50 THEN 'CANCELLING' ELSE 'RUNNING' END, 1, 1, 0, 1, x'' FROM n;"
-	       "INSERT INTO hx_schedule_open (schedule, subject) SELECT c.subject, s.id FROM hx_schedule c, hx_subject s"
-	       " WHERE s.id <= 300");
-	subject = number(w, "SELECT subject FROM hx_schedule");
-	unit_init(&w->unit, 0);
-	schedule_read(&w->unit, subject, slice_of(NULL, 0), slice_of(NULL, 0));
-	schedule_read_open(&w->unit, subject);
-	assert_int_equal(world_run(w), UNIT_WON);
-	assert_int_equal(db_cell(&w->result.rows[0], 0, SCHEDULE_OPEN)->i, 101);
-	assert_int_equal(w->result.rows[1].n, SCHEDULE_CANCEL_MAX);
-	for (size_t i = 0; i < w->result.rows[1].n; i++)
-		assert_int_equal(db_cell(&w->result.rows[1], i, 0)->i, 51 + i);
 }
 
 static void make_machine(void)
@@ -522,6 +549,7 @@ int main(int argc, char **argv)
 		IN_WORLD(what_is_late_is_left_by_the_old_text),
 		IN_WORLD(the_same_times_leave_the_slot),
 		IN_WORLD(what_is_open_is_read_in_part),
+		IN_WORLD(what_has_ended_goes_in_parts),
 		IN_WORLD(a_late_one_is_told_by_its_slot),
 	};
 	int failed;
