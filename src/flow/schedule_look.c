@@ -6,8 +6,7 @@
 #include "flow/shapes.h"
 #include "task/states.h"
 
-enum { LOOK_NEW, LOOK_READING, LOOK_READING_ACCOUNT, LOOK_MOVING, LOOK_RESTING, LOOK_DONE };
-enum { LINE_ROW, LINE_OPEN };
+enum { LOOK_NEW, LOOK_READING, LOOK_READING_ACCOUNT, LOOK_READING_OPEN, LOOK_MOVING, LOOK_RESTING, LOOK_DONE };
 
 /* It is put off, and others come first: whoever cannot start must not stand before those who can. */
 static void rest(struct schedule_look *l, const struct answer *answer, enum hx_code code)
@@ -27,8 +26,7 @@ static void fail(struct schedule_look *l, const struct answer *answer, const cha
 
 static void note_cancels(struct schedule_look *l, const struct db_rows *open)
 {
-	l->cancels_n = 0;
-	for (size_t i = 0; l->move.cancels && i < open->n && l->cancels_n < SCHEDULE_CANCEL_MAX; i++) {
+	for (size_t i = 0; i < open->n && l->cancels_n < SCHEDULE_CANCEL_MAX; i++) {
 		bool batch = db_cell(open, i, 1)->i == batch_kind();
 
 		if (!batch && db_cell(open, i, 1)->i != run_kind())
@@ -75,9 +73,11 @@ static void decide(struct schedule_look *l, const struct answer *answer)
 	}
 	l->move = schedule_plan(&l->row);
 	l->there = false;
-	note_cancels(l, &answer->result->rows[LINE_OPEN]);
+	l->cancels_n = 0;
 	if (!has_news(l))
 		task_end(&l->task, HX_OK);
+	else if (l->move.cancels)
+		task_go(&l->task, LOOK_READING_OPEN); /* the others need not know what it is */
 	else if (l->move.what == SCHEDULE_STARTS)
 		prepare(l, answer);
 	else
@@ -86,7 +86,7 @@ static void decide(struct schedule_look *l, const struct answer *answer)
 
 static void take_read(struct schedule_look *l, const struct answer *answer)
 {
-	const struct db_rows *rows = &answer->result->rows[LINE_ROW];
+	const struct db_rows *rows = &answer->result->rows[0];
 	enum hx_code code;
 
 	if (answer->result->verdict != UNIT_WON) {
@@ -118,6 +118,17 @@ static void take_account(struct schedule_look *l, const struct answer *answer)
 		l->start.account = db_cell(&answer->result->rows[0], 0, 0)->i;
 		go_on(l, answer);
 	}
+}
+
+/* Nothing is started beside what is open. */
+static void take_open(struct schedule_look *l, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		task_end(&l->task, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	note_cancels(l, &answer->result->rows[0]);
+	go_on(l, answer);
 }
 
 static void count(struct schedule_look *l)
@@ -181,6 +192,10 @@ static void take_rested(struct schedule_look *l, const struct answer *answer)
 static void build_read(const struct schedule_look *l, struct unit *unit)
 {
 	schedule_read(unit, l->subject, slice_of(NULL, 0), slice_of(NULL, 0));
+}
+
+static void build_open(const struct schedule_look *l, struct unit *unit)
+{
 	schedule_read_open(unit, l->subject);
 }
 
@@ -209,6 +224,7 @@ static const TASK_STATES(struct schedule_look) look_states[] = {
 	[LOOK_NEW] = {"new", .then = LOOK_READING},
 	[LOOK_READING] = {"reading", take_read, build_read},
 	[LOOK_READING_ACCOUNT] = {"reading its account", take_account, build_account},
+	[LOOK_READING_OPEN] = {"reading what is to be cancelled", take_open, build_open},
 	[LOOK_MOVING] = {"leaving a slot", take_moved, build_move},
 	[LOOK_RESTING] = {"putting it off", take_rested, build_rest},
 	[LOOK_DONE] = {"done"},
@@ -219,7 +235,7 @@ static void forget(void *copy)
 {
 	struct schedule_look *l = copy;
 	struct schedule_row row = {.revision = l->row.revision};
-	bool moving = l->task.at == LOOK_MOVING || l->task.at == LOOK_RESTING;
+	bool moving = l->task.at == LOOK_MOVING || l->task.at == LOOK_RESTING || l->task.at == LOOK_READING_OPEN;
 
 	l->row = moving ? row : (struct schedule_row){0};
 	l->move = moving ? l->move : (struct schedule_move){0};

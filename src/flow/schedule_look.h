@@ -4,7 +4,7 @@
  *   START ─▶ READING ─┬ gone, or nothing to do: HX_OK
  *               ▲     ├ it cannot be started here: RESTING, its due_at is put off, and its slot stays ─▶ HX_CONFIG_ERROR, HX_TOO_LARGE, …
  *               │     └─▶ (READING_ACCOUNT, of a batch) ─▶ MOVING ─┬ won ───────────────────────▶ READING
- *               │                                                  ├ lost, the guard: another node, or a verb ─▶ READING
+ *               │         (READING_OPEN, of `cancel`)              ├ lost, the guard: another node, or a verb ─▶ READING
  *               └──────────────────────────────────────────────────┼ lost, the key: the slot was started before ─▶ MOVING without it
  *                                                                  └ unknown ───────────────────▶ READING: the revision tells
  */

@@ -443,10 +443,10 @@ static void open_many(struct world *w, const char *status)
 		sql, sizeof sql,
 		"INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
 		" WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
-		" SELECT i, 1, %s, 1, 1, 0, 1, x'' FROM n;"
+		" SELECT i, %lld, %s, 1, 1, 0, 1, x'' FROM n;"
 		"INSERT INTO hx_schedule_open (schedule, subject) SELECT c.subject, s.id FROM hx_schedule c, hx_subject s"
 		" WHERE s.id <= 300",
-		status);
+		(long long)run_kind(), status);
 	script(w, sql);
 }
 
@@ -467,6 +467,26 @@ static void what_is_open_is_read_in_part(void **state)
 	assert_int_equal(w->result.rows[1].n, SCHEDULE_CANCEL_MAX);
 	for (size_t i = 0; i < w->result.rows[1].n; i++)
 		assert_int_equal(db_cell(&w->result.rows[1], i, 0)->i, 51 + i);
+}
+
+/* Only who is to cancel it reads what is open. */
+static void what_is_to_be_cancelled_is_read(void **state)
+{
+	struct world *w = *state;
+	struct schedule_look look;
+
+	put(w, EVERY(",\"overlap\":\"cancel\""));
+	open_many(w, "CASE WHEN i <= 50 THEN 'CANCELLING' ELSE 'RUNNING' END");
+	script(w,
+	       "UPDATE hx_subject SET kind = (SELECT s.kind FROM hx_schedule c JOIN hx_subject s ON s.id = c.subject)"
+	       " WHERE id = 51"); /* neither a run nor a batch */
+	look_at(w, &look);
+	step(w, &look.task, false);
+	assert_int_equal(w->unit.lines_n, 1);
+	assert_int_equal(finish(w, &look.task), HX_OK);
+	assert_int_equal(look.cancels_n, SCHEDULE_CANCEL_MAX - 1);
+	assert_int_equal(look.cancels[0].subject, 52);
+	assert_int_equal(number(w, "SELECT count(*) FROM hx_schedule_slot WHERE slot_at = 1000000"), 1);
 }
 
 /* Nor does a move ask all that was ever started whether it has ended: but those that have are gone after a few. */
@@ -549,6 +569,7 @@ int main(int argc, char **argv)
 		IN_WORLD(what_is_late_is_left_by_the_old_text),
 		IN_WORLD(the_same_times_leave_the_slot),
 		IN_WORLD(what_is_open_is_read_in_part),
+		IN_WORLD(what_is_to_be_cancelled_is_read),
 		IN_WORLD(what_has_ended_goes_in_parts),
 		IN_WORLD(a_late_one_is_told_by_its_slot),
 	};
