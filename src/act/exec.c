@@ -134,7 +134,7 @@ static struct verdict judge(const struct job *job, const struct process_end *end
 	case PROCESS_EXITED:
 		return judge_exit(end, output, words);
 	case PROCESS_NOT_STARTED:
-		return verdict_say(is_shortage(end->code) ? ACT_FAILED : act_never_sent(&job->call), words,
+		return verdict_say(is_shortage(end->code) ? ACT_FAILED : verdict_never_sent(&job->call), words,
 				   "%s cannot be started: %s", excerpt_of(slice_str(job->action->argv[0])).text,
 				   strerrordesc_np(end->code));
 	case PROCESS_SIGNALLED:
@@ -187,9 +187,9 @@ static struct verdict call(struct job *job, int wake_fd, struct strbuf *out, str
 	const struct act_call *call = &job->call;
 
 	if (!job->action->argv || !job->action->argv[0])
-		return verdict_say(act_never_sent(call), words, "the action has no argv");
+		return verdict_say(verdict_never_sent(call), words, "the action has no argv");
 	if (memchr(call->key.p, '\0', call->key.n) || memchr(call->traceparent.p, '\0', call->traceparent.n))
-		return verdict_say(act_never_sent(call), words, "the key or the traceparent holds a NUL");
+		return verdict_say(verdict_never_sent(call), words, "the key or the traceparent holds a NUL");
 	if (wake_fd < 0)
 		return verdict_say(ACT_FAILED, words, "no descriptor is left");
 	if (atomic_load(&job->cancelled))

@@ -116,7 +116,7 @@ static void begin(struct http_loop *hl, struct job *job)
 	if (!code)
 		code = find_pool(hl, t, &pool, &err);
 	if (code) {
-		enum act_outcome outcome = code == HX_CONFIG_ERROR ? act_never_sent(&job->call) : ACT_FAILED;
+		enum act_outcome outcome = code == HX_CONFIG_ERROR ? verdict_never_sent(&job->call) : ACT_FAILED;
 
 		if (t)
 			transfer_wipe(t);

@@ -74,7 +74,7 @@ static struct verdict call(const struct native *native, struct job *job, struct 
 	};
 
 	if (!native)
-		return verdict_say(act_never_sent(&job->call), words, "there is no native action %s",
+		return verdict_say(verdict_never_sent(&job->call), words, "there is no native action %s",
 				   excerpt_of(slice_str(job->action->function)).text);
 	if (atomic_load(&job->cancelled))
 		return verdict_say(ACT_FAILED, words, "cancelled before it began");

@@ -177,7 +177,7 @@ static void answer_without_kind(struct port *port, const struct act_call *call, 
 		answer(port, ticket, (struct verdict){ACT_OK, slice_str("null"), 0});
 	else
 		answer(port, ticket,
-		       (struct verdict){act_never_sent(call),
+		       (struct verdict){verdict_never_sent(call),
 					slice_str(words ? words : "actions of this kind are not called from here"), 0});
 }
 

@@ -172,7 +172,7 @@ static struct verdict refused(const struct transfer *t, struct strbuf *words)
 	*end = '\0';
 	if (address[0] == '[')
 		end[-1] = '\0';
-	return verdict_say(act_never_sent(&t->job->call), words,
+	return verdict_say(verdict_never_sent(&t->job->call), words,
 			   "nothing was sent: address not allowed: %s (%s), see outbound.allow",
 			   address + (address[0] == '['), call->refusal);
 }

@@ -62,6 +62,15 @@ struct verdict verdict_say(enum act_outcome outcome, struct strbuf *words, const
 	return (struct verdict){outcome, strbuf_slice(words), 0};
 }
 
+enum act_outcome verdict_never_sent(const struct act_call *call)
+{
+	enum act_outcome outcome = ACT_FAILED_FOR_GOOD;
+
+	if (call->in_doubt)
+		outcome = ACT_FAILED; /* mutant: unsent-answers -> outcome = ACT_FAILED_FOR_GOOD; */
+	return outcome;
+}
+
 struct verdict verdict_of_output(struct slice text, struct strbuf *words)
 {
 	struct hx_error err;

@@ -58,6 +58,12 @@ struct verdict verdict_of_output(struct slice text, struct strbuf *words);
 /* What an action that says it rejects gave as its reason. Whatever it is, the output is JSON. */
 struct verdict verdict_of_rejection(struct slice text, struct strbuf *words);
 
+/*
+ * Nothing was sent, and never will be as things are. That is an answer only where nothing was sent before: of an earlier try under the same
+ * key it says nothing.
+ */
+enum act_outcome verdict_never_sent(const struct act_call *call);
+
 /* Everything else is said in words. */
 struct verdict verdict_say(enum act_outcome outcome, struct strbuf *words, const char *format, ...) HX_PRINTF(3, 4);
 /* Appends foreign text, made printable; "..." is where it was cut to shown_max bytes. */

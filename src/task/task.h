@@ -78,16 +78,6 @@ struct act_call {
 	struct lease lease;
 };
 
-/*
- * Nothing was sent, and never will be as things are. That is an answer only where nothing was sent before: of an earlier try under the same
- * key it says nothing.
- */
-static inline enum act_outcome act_never_sent(const struct act_call *call)
-{
-	return call->in_doubt ? ACT_FAILED
-			      : ACT_FAILED_FOR_GOOD; /* mutant: unsent-answers -> return ACT_FAILED_FOR_GOOD; */
-}
-
 /* What the calls of one claim are doing in a port, for a person who asks why (flow/why.h). */
 struct port_sight {
 	size_t running, waiting;
