@@ -260,9 +260,9 @@ static bool env_member(const struct evaluation *e, struct slice name, struct jso
 	const struct json values[] = {e->env->input, e->env->state, e->env->steps, e->env->item, e->env->index};
 
 	for (size_t i = 0; roots[i]; i++) {
-		if (slice_is(name, roots[i])) {
+		if (slice_is(name, roots[i]) && values[i].raw.p) {
 			*ret = values[i];
-			return values[i].raw.p != NULL;
+			return true;
 		}
 	}
 	return false;

@@ -221,6 +221,10 @@ static void expect_sent_once(const struct cut *cut, pid_t service, int listen_fd
 		applied++;
 	if (cut->moment == WHILE_IDLE && cut->how == KILLED)
 		applied = before;
+	/* Over TLS the goodbye may cross the request: then nobody knows, and it is sent no second time. */
+	if (cut->tls && cut->moment == WHILE_IDLE && cut->how == CUT && answer->outcome == ACT_UNKNOWN &&
+	    seen->applied == before)
+		return;
 	if (answer->outcome != expected(cut) || seen->applied != applied)
 		fail_msg("%s %s, %s connection, %s, effect %d: %s: %s; applied %zu, not %zu", how_names[cut->how],
 			 moment_names[cut->moment], cut->reused ? "reused" : "new", cut->tls ? "TLS" : "clear",
