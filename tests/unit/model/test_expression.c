@@ -33,6 +33,7 @@ static void nothing_is_in_null(void **state)
 	gives(".input.missing.a", "null");
 	gives(".inputs", "null"); /* the load refuses it, see roots */
 	gives("null.a[0]", "null");
+	gives(". | .item.x", "null"); /* after a pipe no name is looked at when it is loaded */
 }
 
 static void the_environment_is_one_object(void **state)
