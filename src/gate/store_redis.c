@@ -177,7 +177,10 @@ static const char *const scripts[] = {
 	"end\n"
 	"return {'done'}\n",
 
-	/* KEYS: held. ARGV: sights to return at most. Those that are checked are others with each second, until all have been. */
+	/*
+	 * KEYS: held. ARGV: sights to return at most. One page of them is checked, which one hangs on the millisecond: who
+	 * asks every ten seconds would meet the same ones again and again by anything that is counted in seconds.
+	 */
 	[GATE_TALLY] = LUA_NOW LUA_SIGHT
 	"local function is_held(key)\n"
 	"  local token, hold = unpack(redis.call('HMGET', key, 'token', 'hold'))\n"
@@ -186,7 +189,7 @@ static const char *const scripts[] = {
 	"  return false\n"
 	"end\n"
 	"local n, at = redis.call('ZCARD', KEYS[1]), 0\n"
-	"if n > " HELD_CHECKED " then at = math.floor(now / 1000) * " HELD_CHECKED " % n end\n"
+	"if n > " HELD_CHECKED " then at = now % math.ceil(n / " HELD_CHECKED ") * " HELD_CHECKED " end\n"
 	"for _, key in ipairs(redis.call('ZRANGE', KEYS[1], at, at + " HELD_CHECKED " - 1)) do is_held(key) end\n"
 	"local sights = {}\n"
 	"for _, key in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], now, '-inf', 'LIMIT', 0, ARGV[1])) do\n"
