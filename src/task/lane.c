@@ -322,6 +322,14 @@ static void run_group_or_its_reads(struct lane *lane, size_t n)
 		(void)put_back(lane, reads_n, /* reads_too= */ true);
 }
 
+/* Who waits on is asked again. */
+static void empty_pool(struct lane *lane)
+{
+	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
+		seat->unit = NULL;
+	lane->units_n = 0;
+}
+
 static void commit_round(struct lane *lane)
 {
 	size_t n = gather(lane);
@@ -330,9 +338,7 @@ static void commit_round(struct lane *lane)
 		run_group_or_its_reads(lane, n);
 	lane_tell_peers(lane);
 	arena_reset(&lane->arena);
-	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
-		seat->unit = NULL;
-	lane->units_n = 0;
+	empty_pool(lane);
 	lane->stats.waiting = lane->pending_n + lane->aside_n;
 	lane->stats.rounds++;
 	lane->db->driver->tend(lane->db, /* idle= */ false);
@@ -475,6 +481,8 @@ static void *run(void *context)
 			tended = false;
 		}
 		if (lane->limited.first) {
+			resume_ready(lane); /* who is answered does not wait for somebody else's statement */
+			empty_pool(lane);
 			lane_limited_round(lane);
 			tended = false;
 		}

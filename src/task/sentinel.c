@@ -14,6 +14,7 @@ struct probe {
 	struct seat seat;
 	struct sentinel *sentinel;
 	struct lane *lane;
+	bool sent; /* the lane has come to it, and has asked the store */
 	bool ok;
 	/* under the mutex */
 	bool out;
@@ -40,6 +41,7 @@ enum { PROBE_NEW, PROBE_ASKED, PROBE_BACK };
 static void take_probed(struct probe *p, const struct answer *answer)
 {
 	p->ok = answer->result->verdict == UNIT_WON;
+	p->sent = answer->sent.ns != 0;
 	task_end(&p->task, HX_OK);
 }
 
@@ -68,7 +70,7 @@ static void probe_done(struct seat *seat, enum hx_code code)
 
 static void send_probe(struct sentinel *s, struct probe *p, struct mono_time by)
 {
-	p->ok = false;
+	p->ok = p->sent = false;
 	task_init(&p->task, &probe_kind, /* topic= */ 0);
 	p->seat = (struct seat){.task = &p->task, .done = probe_done, .deadline = by};
 	p->out = true;
@@ -92,7 +94,7 @@ static size_t probes_out(const struct sentinel *s)
 static const char *verdict(const struct sentinel *s)
 {
 	for (size_t i = 0; i < s->probes_n; i++)
-		if (s->probes[i].out)
+		if (s->probes[i].out || !s->probes[i].sent)
 			return "a lane does not move: it waits for the store, or for a statement";
 	for (size_t i = 0; i < s->probes_n; i++)
 		if (!s->probes[i].ok)

@@ -9,8 +9,9 @@
  *                              all probes came back
  *
  * A probe is a unit in each lane that could write, and changes nothing: on SQLite it takes the write lock for a moment, on
- * PostgreSQL it is a round trip. A lane that does not move at all (its thread stands in a disk that hangs, or in somebody's
- * statement) does not bring its probe back; the sentinel has a thread of its own, and says so in time.
+ * PostgreSQL it is a round trip. A lane that is at somebody's statement, or waits for its store, gives the probe back unsent
+ * when its time is over (lane_wait.c). One whose thread stands in a disk that hangs does not bring it back at all. Of both it is
+ * said that the lane does not move; the sentinel has a thread of its own, and says so in time.
  *
  * Invariants: a question is answered exactly once, within timeout_ms; a lane has at most one probe of ours.
  */

@@ -19,6 +19,15 @@ def timed(function, bound):
 	return answer, took
 
 
+def at_once(function):
+	"""A busy machine may be late for once; what waits for the store is late each time."""
+
+	def is_told():
+		began = time.monotonic()
+		return function() and time.monotonic() - began < AT_ONCE
+	until(is_told, f"an answer within {AT_ONCE} s")
+
+
 class Lock:
 	"""Of another program: the write lock of a SQLite file."""
 
@@ -82,7 +91,7 @@ def check_gate(dir, store, hang, heal, bound=BOUND):
 			assert status in (200, 503), body  # what is recalled is replayed
 			assert len(service.calls) == calls, "something was forwarded"
 			timed(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0, bound)
-			timed(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0, AT_ONCE)
+			at_once(lambda: admin.call("GET", "/readyz")[0] == 503 or 1 / 0)
 			print(f"# {store.split(':')[0]} hangs: 503 after {', '.join(f'{t:.2f} s' for t in time_of)}")
 			heal()
 			until(lambda: admin.call("GET", "/readyz")[0] == 200, "a store that is back")
@@ -178,14 +187,16 @@ def check_engine(dir, db, hang, heal, reads, bound=BOUND):
 			assert hapax.call("GET", "/readyz")[0] == 200
 			hang()
 			timed(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0, bound)
-			timed(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0, AT_ONCE)
+			at_once(lambda: hapax.call("GET", "/readyz")[0] == 503 or 1 / 0)
 			for headers in ((), [("Idempotency-Key", "k")]):
 				(status, _, body), took = timed(lambda: hapax.call("POST", at + "/a/steps/close", {}, headers), bound)
 				assert status == 503 and b"STORE_UNAVAILABLE" in body, body
 			print(f"# {db.split(':')[0]} hangs: a claimed step is 503 after {took:.2f} s")
 			for path in (at + "/a", at):
-				(status, _, body), _ = timed(lambda: hapax.call("GET", path), AT_ONCE if reads else bound)
-				assert status == (200 if reads else 503), body
+				if reads:
+					at_once(lambda: hapax.call("GET", path)[0] == 200 or 1 / 0)
+				else:
+					timed(lambda: hapax.call("GET", path)[0] == 503 or 1 / 0, bound)
 			assert not service.calls, "an action was called"
 			heal()
 			until(lambda: hapax.call("GET", "/readyz")[0] == 200, "a store that is back")
@@ -220,9 +231,9 @@ def test_a_lane_that_does_not_move_is_told(dir):
 	with Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows") as hapax:
 		assert hapax.call("GET", "/readyz")[0] == 200
 		hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "w"}, status=201)
-		until(lambda: hapax.call("GET", "/readyz")[0] == 503, "a lane that stands still", 4)
-		(status, _, body), _ = timed(lambda: hapax.call("GET", "/readyz"), AT_ONCE)
-		assert status == 503 and b"a lane does not move" in body, body
+		words = lambda: timed(lambda: hapax.call("GET", "/readyz"), BOUND)[0][2]
+		until(lambda: b"a lane does not move" in words(), "a lane that stands still")
+		at_once(lambda: b"a lane does not move" in words())
 		assert "a lane does not move" in hapax.text()
 		until(lambda: hapax.call("GET", "/readyz")[0] == 200, "a lane that moves again")
 		hapax.await_log("the store is back")

@@ -131,6 +131,44 @@ static void what_was_done_is_not_given_up(void **state)
 	assert_int_equal(ask_lane(party.lane, build_read, 20, 0).rows_n, 1);
 }
 
+/* ---- a statement of the user's ---- */
+
+#define LIMIT_MS 600000
+
+static void build_endless(struct unit *unit, const struct probe *p)
+{
+	static const struct db_stmt endless = {
+		.name = "endless",
+		.sql = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c",
+		.in = "",
+		.out = "i",
+		.foreign = true,
+	};
+
+	(void)p;
+	unit_add(unit, UNIT_ANY, &endless, 0, NULL);
+	unit_limit(unit, LIMIT_MS);
+}
+
+/* They were in one round: the statement goes on for as long as the clock stands still. */
+static void who_has_its_answer_does_not_wait_for_a_statement(void **state)
+{
+	struct caller holder, endless, c;
+
+	(void)state;
+	party_start_with(STORE_SQLITE_MEMORY, 1000, STORE_TIMEOUT_MS);
+	hold_lane(party.lane, &holder);
+	caller_probe(&endless, build_endless, /* subject= */ 1, 0);
+	submit(party.lane, &endless);
+	caller_probe(&c, build_create, /* subject= */ 2, 0);
+	submit(party.lane, &c);
+	let_lane_go();
+	AWAIT(c.done);
+	assert_int_equal(c.code, HX_OK);
+	assert_false(is_done(&endless));
+	party.clock.mono_ms += LIMIT_MS; /* that was its short try; the long one is ended by the stop, or by this */
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
@@ -144,6 +182,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(who_waits_too_long_is_not_sent, tear_down),
 		cmocka_unit_test_teardown(who_asks_after_its_time_is_not_sent, tear_down),
 		cmocka_unit_test_teardown(what_was_done_is_not_given_up, tear_down),
+		cmocka_unit_test_teardown(who_has_its_answer_does_not_wait_for_a_statement, tear_down),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
