@@ -295,7 +295,6 @@ static bool run_around_locks(const struct group *group, const struct run *run)
 
 		if (i < group->n && !leaves)
 			continue;
-		run->stats->aside += leaves;
 		if (i > from)
 			run_half(group, from, i, run);
 		from = i + 1;
@@ -354,7 +353,6 @@ bool group_run(struct group *group, struct db *db, struct arena *arena, int64_t 
 	}
 	if (code == HX_CONCURRENCY_ERROR && group->n == 1 && sink->elsewhere && sink->elsewhere(sink, group->first)) {
 		stats->retried++;
-		stats->aside++;
 		return true;
 	}
 	if (code == HX_ACTION_FAILED && limit_ms) {

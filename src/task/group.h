@@ -66,7 +66,7 @@ struct group_stats {
 	uint64_t retried;     /* deadlocks, lock timeouts, lost connections: the same group was run again */
 	uint64_t bisected;    /* cut in two because some unit's data was refused, or its rows did not fit */
 	uint64_t in_doubt;    /* commits whose answer was lost, however they were resolved */
-	uint64_t aside;       /* units that went elsewhere because of a lock */
+	uint64_t aside;       /* units that went elsewhere because of a lock; counted by whoever takes them over */
 	uint64_t timed_out;   /* units that were ended by their own limit */
 };
 

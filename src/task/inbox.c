@@ -116,14 +116,18 @@ void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n)
 	unlock_and_tell(inbox);
 }
 
-void inbox_put_offer(struct inbox *inbox, const struct passed_offer *offer)
+bool inbox_put_offer(struct inbox *inbox, const struct passed_offer *offer)
 {
+	bool fits;
+
 	pthread_mutex_lock(&inbox->mutex);
-	if (inbox->offers_n == OFFERS_MAX)
-		inbox->wake_everybody = true;
-	else
+	fits = inbox->offers_n < OFFERS_MAX;
+	if (fits)
 		inbox->offers[inbox->offers_n++] = *offer;
+	else
+		inbox->wake_everybody = true;
 	unlock_and_tell(inbox);
+	return fits;
 }
 
 void inbox_put_wake_everybody(struct inbox *inbox)

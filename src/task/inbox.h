@@ -79,7 +79,8 @@ enum hx_code inbox_put_own(struct inbox *inbox, struct seat *seat);
 void inbox_put_beat(struct inbox *inbox, struct seat *seat);
 void inbox_put_mail(struct inbox *inbox, struct mail *mail);
 void inbox_put_wakes(struct inbox *inbox, const int64_t topics[], size_t n);
-void inbox_put_offer(struct inbox *inbox, const struct passed_offer *offer);
+/* False: there was no room, and everybody of the lane is woken instead. Those of other lanes have yet to hear of it. */
+bool inbox_put_offer(struct inbox *inbox, const struct passed_offer *offer) HX_MUST_CHECK;
 void inbox_put_wake_everybody(struct inbox *inbox);
 void inbox_nudge(struct inbox *inbox);
 void inbox_stop(struct inbox *inbox);

@@ -179,7 +179,7 @@ static bool sink_elsewhere(struct group_sink *sink, size_t i)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
-	if (!lane_go_aside(lane, lane->group_seats[i], lane->group_units[i], ERRAND_ALONE))
+	if (!lane_leave_group(lane, lane->group_seats[i], lane->group_units[i]))
 		return false;
 	lane->group_units[i] = NULL; /* no result of this group is its */
 	return true;

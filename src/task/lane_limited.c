@@ -82,7 +82,7 @@ static void errand_done(struct errand *errand)
 	inbox_put_mail(&e->lane->inbox, e->mail);
 }
 
-bool lane_go_aside(struct lane *lane, struct seat *seat, const struct unit *unit, enum errand_go go)
+static bool go_aside(struct lane *lane, struct seat *seat, const struct unit *unit, enum errand_go go)
 {
 	struct lane_errand *e = lane->options.aside ? calloc(1, sizeof *e) : NULL;
 
@@ -99,6 +99,19 @@ bool lane_go_aside(struct lane *lane, struct seat *seat, const struct unit *unit
 	e->seat = seat;
 	enter_keys(lane, e);
 	aside_send(lane->options.aside, &e->errand);
+	return true;
+}
+
+/* Of all that wait for one row, one waits at the store: more would only fill the workers, and be apart afterwards. */
+bool lane_leave_group(struct lane *lane, struct seat *seat, const struct unit *unit)
+{
+	if (touches_aside(lane, unit)) {
+		lane_list_push(&lane->held, seat);
+		return true;
+	}
+	if (!go_aside(lane, seat, unit, ERRAND_ALONE))
+		return false;
+	lane->stats.group.aside++;
 	return true;
 }
 
@@ -220,7 +233,7 @@ bool lane_limited_take(struct lane *lane, struct seat *seat, const struct unit *
 	if (!lane->options.aside) {
 		seat->go = ERRAND_TOGETHER;
 		lane_list_push(&lane->limited, seat);
-	} else if (!lane_go_aside(lane, seat, unit, ERRAND_TOGETHER)) {
+	} else if (!go_aside(lane, seat, unit, ERRAND_TOGETHER)) {
 		refuse_without_memory(lane, seat);
 	}
 	return true;

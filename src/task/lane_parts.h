@@ -138,8 +138,11 @@ void lane_group_deadlines(const struct lane *lane, struct group *group, size_t n
 bool lane_limited_take(struct lane *lane, struct seat *seat, const struct unit *unit);
 /* The next of those that are run here, if there are any. */
 void lane_limited_round(struct lane *lane);
-/* The seat's unit waits for a lock: it goes aside. False: it cannot, or there is nobody. */
-bool lane_go_aside(struct lane *lane, struct seat *seat, const struct unit *unit, enum errand_go go);
+/*
+ * The seat's unit waits for a lock: it goes aside, or waits for the one before it that has gone there for the same subject. False:
+ * it cannot, or there is nobody.
+ */
+bool lane_leave_group(struct lane *lane, struct seat *seat, const struct unit *unit);
 /* One that was aside has come back. Takes both. */
 void lane_errand_back(struct lane *lane, struct mail *mail);
 

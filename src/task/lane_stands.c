@@ -234,17 +234,35 @@ static struct lane *next_lane(struct lane *lane, const struct passed_offer *p)
 	return NULL;
 }
 
+/* From any thread. Who has no room for it wakes everybody it has, and that may be nobody who wants this: so it goes on. */
+static void send_on(struct lane *lane, struct passed_offer *p)
+{
+	struct lane *next;
+
+	p->been |= UINT64_C(1) << lane->options.number;
+	while ((next = next_lane(lane, p))) {
+		if (inbox_put_offer(&next->inbox, p))
+			return;
+		p->been |= UINT64_C(1) << next->options.number;
+	}
+	if (!p->heard && lane->options.offered)
+		lane->options.offered(lane->options.woke_context, p->offer);
+}
+
 void lane_pass_offer(struct lane *lane, struct passed_offer p)
 {
 	struct stand *stand = *find(lane, p.offer.stand);
-	struct lane *next;
 
 	if (stand)
 		p.offer.n -= give_here(lane, stand, p.offer.n);
-	p.been |= UINT64_C(1) << lane->options.number;
-	next = p.offer.n ? next_lane(lane, &p) : NULL;
-	if (next)
-		inbox_put_offer(&next->inbox, &p);
-	else if (p.offer.n && !p.heard && lane->options.offered)
-		lane->options.offered(lane->options.woke_context, p.offer);
+	if (p.offer.n)
+		send_on(lane, &p);
+}
+
+void lane_offer(struct lane *lane, struct offer offer)
+{
+	struct passed_offer p = {.offer = offer, .heard = true};
+
+	if (!inbox_put_offer(&lane->inbox, &p))
+		send_on(lane, &p);
 }

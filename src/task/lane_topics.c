@@ -89,8 +89,3 @@ void lane_wake_everybody(struct lane *lane)
 {
 	inbox_put_wake_everybody(&lane->inbox);
 }
-
-void lane_offer(struct lane *lane, struct offer offer)
-{
-	inbox_put_offer(&lane->inbox, &(struct passed_offer){.offer = offer, .heard = true});
-}

@@ -71,7 +71,8 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-static enum store_kind in_memory = STORE_SQLITE_MEMORY, in_file = STORE_SQLITE_FILE;
+static enum store_kind in_memory UNUSED = STORE_SQLITE_MEMORY, in_file UNUSED = STORE_SQLITE_FILE,
+				 on_postgres UNUSED = STORE_POSTGRES;
 
 #define ONE(test, kind)                                                                                                \
 	{                                                                                                              \

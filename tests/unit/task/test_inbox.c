@@ -130,6 +130,23 @@ static void wakes_up_to_the_limit_and_then_everybody(void **state)
 	assert_int_equal(bag.wakes_n, 1);
 }
 
+/* Whoever brings one too many hears of it: the lane does not know who waits elsewhere. */
+static void offers_up_to_the_limit_and_then_everybody(void **state)
+{
+	const struct passed_offer offer = {.offer = {7, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < OFFERS_MAX; i++)
+		assert_true(inbox_put_offer(&inbox, &offer));
+	assert_false(inbox_put_offer(&inbox, &offer));
+	assert_true(take(0));
+	assert_int_equal(bag.offers_n, OFFERS_MAX);
+	assert_true(bag.wake_everybody);
+	assert_true(inbox_put_offer(&inbox, &offer));
+	assert_true(take(0));
+	assert_false(bag.wake_everybody);
+}
+
 static void after_a_stop_only_beats_and_answers_are_taken(void **state)
 {
 	struct seat early, late, beat;
@@ -306,6 +323,7 @@ int main(void)
 		INBOX_TEST(seats_up_to_the_limit_and_not_one_more),
 		INBOX_TEST(what_arrives_leaves_in_order_and_once),
 		INBOX_TEST(wakes_up_to_the_limit_and_then_everybody),
+		INBOX_TEST(offers_up_to_the_limit_and_then_everybody),
 		INBOX_TEST(after_a_stop_only_beats_and_answers_are_taken),
 		INBOX_TEST(a_beat_is_taken_by_a_full_lane),
 		INBOX_TEST(the_nodes_own_are_taken_by_a_full_lane_and_not_by_one_that_ends),

@@ -2,6 +2,7 @@
  * Stands: one offer wakes one of those who wait, whoever was woken and is gone passes it on, one looks by time for all.
  * The work is a number here, and a porter takes one of it when it looks.
  */
+#include "task/inbox.h"
 #include "unit/task/lane_party.h"
 
 #define STAND 77
@@ -81,7 +82,7 @@ static void porter_done(struct seat *seat, enum hx_code code)
 	pthread_mutex_unlock(&meeting);
 }
 
-static void porter_waits(struct porter *p, bool at_both)
+static void porter_sits(struct porter *p, struct lane *lane, bool at_both)
 {
 	*p = (struct porter){.seat = {.task = &p->task, .done = porter_done, .took = porter_took}};
 	task_init(&p->task, &porter_kind, /* topic= */ 5);
@@ -89,7 +90,12 @@ static void porter_waits(struct porter *p, bool at_both)
 	p->places[1].stand = STAND;
 	p->seat.places = p->places;
 	p->seat.places_n = at_both ? 2 : 1;
-	assert_int_equal(lane_submit(party.lane, &p->seat), HX_OK);
+	assert_int_equal(lane_submit(lane, &p->seat), HX_OK);
+}
+
+static void porter_waits(struct porter *p, bool at_both)
+{
+	porter_sits(p, party.lane, at_both);
 }
 
 static size_t done_n(size_t n)
@@ -253,6 +259,35 @@ static void everybody_can_still_be_woken(void **state)
 	AWAIT(done_n(50) == 50);
 }
 
+/* The lane that hears of it has no room for it and does not move: who waits in another one is told all the same. */
+static void an_offer_for_a_full_lane_goes_on(void **state)
+{
+	struct lane_options options;
+	struct lane *other, *lanes[2];
+	struct hx_error err;
+
+	start(kind_of(state), 0, /* at_both= */ false);
+	options = party.options;
+	options.number = 1;
+	assert_int_equal(lane_new(&options, &other, &err), HX_OK);
+	lanes[0] = party.lane;
+	lanes[1] = other;
+	lane_set_peers(party.lane, lanes, 2);
+	lane_set_peers(other, lanes, 2);
+	porter_sits(&porters[0], other, /* at_both= */ false);
+	(void)ask_lane(other, build_read, 1, 0);
+	hold_lane(party.lane, &holder);
+	for (size_t i = 0; i < OFFERS_MAX; i++)
+		lane_offer(party.lane, (struct offer){OTHER, 1});
+	atomic_store(&work[0], 1);
+	lane_offer(party.lane, (struct offer){STAND, 1});
+	AWAIT(porters[0].done);
+	assert_int_equal(work[0], 0);
+	let_lane_go();
+	lane_stop(party.lane, 0);
+	lane_free(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +300,7 @@ int main(void)
 		ONE(one_looks_by_time_for_all, in_memory),
 		ONE(whoever_looks_by_time_and_is_gone_has_a_successor, in_memory),
 		ONE(everybody_can_still_be_woken, in_memory),
+		ONE(an_offer_for_a_full_lane_goes_on, in_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
