@@ -2,7 +2,7 @@
 # The ways to a Redis: TLS (with whom it is spoken to is checked before a password is sent), a unix socket, users, and Sentinels, with a
 # failover. Real servers, as stores of `hapax gate` and of the entry locks of `hapax serve`.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import contextlib, os, pathlib, re, shutil, signal, socket, subprocess
+import contextlib, os, pathlib, random, re, shutil, signal, socket, subprocess
 import server
 from server import Server, Service, until, write
 
@@ -10,9 +10,11 @@ PASSWORD = "sesame@home"
 
 
 def free_port():
-	with socket.socket() as s:
-		s.bind(("127.0.0.1", 0))
-		return s.getsockname()[1]
+	"""Of those that the system does not give to whoever asks for any, so that nobody has it before our server does."""
+	while True:
+		with socket.socket() as s, contextlib.suppress(OSError):
+			s.bind(("127.0.0.1", random.randrange(12000, 32000)))
+			return s.getsockname()[1]
 
 
 def cli(port, *words, args=()):

@@ -4,7 +4,7 @@
 # `unstored`, reads go on beside the lock, /readyz says so within that time and then at once, a stop does not wait for it, and
 # afterwards everything goes on by itself. And what /readyz and connections are while a stop is announced (drain.notice).
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import os, signal, socket, sqlite3, subprocess, threading, time
+import os, re, signal, socket, sqlite3, subprocess, threading, time
 import server
 from server import Server, Service, until, write
 
@@ -41,16 +41,12 @@ class Lock:
 
 
 class Admin:
-	def __init__(self, port):
-		self.port = port
+	"""The second address of a gate."""
+
+	def __init__(self, gate):
+		self.port = int(re.search(r'"admin":"127.0.0.1:(\d+)"', gate.text())[1])
 
 	open, raw, call = Server.open, Server.raw, Server.call
-
-
-def free_port():
-	with socket.socket() as s:
-		s.bind(("127.0.0.1", 0))
-		return s.getsockname()[1]
 
 
 def keyed(hapax, path, key):
@@ -58,9 +54,9 @@ def keyed(hapax, path, key):
 
 
 def gate(dir, service, store):
-	admin = Admin(free_port())
-	write(dir / "gate.json", {"upstream": service.url, "store": store, "admin": f"127.0.0.1:{admin.port}"})
-	return Server(dir, "gate", "--config", "gate.json"), admin
+	write(dir / "gate.json", {"upstream": service.url, "store": store, "admin": "127.0.0.1:0"})
+	hapax = Server(dir, "gate", "--config", "gate.json")
+	return hapax, Admin(hapax)
 
 
 def check_gate(dir, store, hang, heal, bound=BOUND):
@@ -292,9 +288,9 @@ def test_a_stop_is_announced(dir):
 
 def test_a_gate_announces_its_stop(dir):
 	with Service() as service:
-		admin = Admin(free_port())
-		write(dir / "gate.json", {"upstream": service.url, "store": "memory:", "admin": f"127.0.0.1:{admin.port}", "drain": {"notice": "60s"}})
+		write(dir / "gate.json", {"upstream": service.url, "store": "memory:", "admin": "127.0.0.1:0", "drain": {"notice": "60s"}})
 		with Server(dir, "gate", "--config", "gate.json") as hapax:
+			admin = Admin(hapax)
 			hapax.process.send_signal(signal.SIGTERM)
 			until(lambda: admin.call("GET", "/readyz")[0] == 503, "a stop that is announced")
 			assert keyed(hapax, "/pay", "k")[0] == 200

@@ -29,7 +29,7 @@
 
 #define DEADLINE_MS 60000
 #define LEASE_MS 30000      /* which nobody who lives loses, also on a busy machine */
-#define SOON_OVER_MS 1500   /* of who is to lose it, and calls are counted all the same */
+#define SOON_OVER_MS 4000   /* of who is to lose it, and calls are counted all the same */
 #define OVER_AT_ONCE_MS 500 /* of who is to lose it, and it may be lost again */
 #define CONCURRENCY 3       /* the port has more threads for native functions than that */
 #define OPENING 10000
