@@ -120,6 +120,15 @@ struct slice json_string_view(struct json string, struct arena *a)
 	return has_escapes(body) ? json_string_decode(string, a) : body;
 }
 
+struct slice json_string_view_in(struct json string, char *buffer, size_t room)
+{
+	struct slice body = inside(string);
+
+	if (!has_escapes(body))
+		return body;
+	return body.n > room ? slice_of(NULL, 0) : slice_of(buffer, decode(body, buffer));
+}
+
 bool json_string_is(struct json string, struct slice text)
 {
 	struct slice body = inside(string);

@@ -14,6 +14,8 @@
 struct slice json_string_decode(struct json string, struct arena *a);
 /* The same without a copy where the string has no escapes: then it points into the JSON, with no NUL after it. */
 struct slice json_string_view(struct json string, struct arena *a);
+/* The same with a buffer of `room` bytes for the text. p is NULL where the string has escapes and more bytes than that. */
+struct slice json_string_view_in(struct json string, char *buffer, size_t room);
 /* Does the string mean exactly this text? Needs no memory. */
 bool json_string_is(struct json string, struct slice text);
 
