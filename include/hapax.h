@@ -45,6 +45,7 @@ extern "C" {
 	X(KEY_REQUIRED, 3, 400, 2, "an idempotency key is needed here") \
 	X(KEY_INVALID, 4, 400, 2, "the idempotency key is not valid") \
 	X(KEY_RESERVED, 51, 400, 2, "keys of this form are the engine's own") \
+	X(BAD_QUERY, 55, 400, 2, "the query cannot be understood") \
 	X(UNAUTHENTICATED, 5, 401, 77, "a valid API key is needed") \
 	X(BAD_SIGNATURE, 54, 401, 77, "the delivery is not signed by any of the hook's secrets, or too long ago") \
 	X(FORBIDDEN, 6, 403, 77, "this key may not do that") \
@@ -59,6 +60,7 @@ extern "C" {
 	X(CONCURRENCY_ERROR, 14, 409, 5, "the subject was changed by somebody else in between") \
 	X(ALREADY_COMPLETED, 15, 409, 5, "it has been completed, and cannot be undone this way") \
 	X(RESTARTED, 58, 409, 5, "the run was restarted: another one goes on in its place") \
+	X(NO_LONGER_MATCHES, 56, 409, 5, "it does not match what was asked for any more") \
 	X(STALE_FENCE, 16, 409, 5, "the claim has passed to another owner") \
 	X(ENTRY_LOCKED, 17, 409, 5, "it is being processed, please do not submit it again") \
 	X(IN_FLIGHT, 18, 409, 5, "the first request with this key is still in flight, or its outcome is not known") \

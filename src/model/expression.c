@@ -14,7 +14,6 @@
 #include "base/excerpt.h"
 #include "base/json_number.h"
 #include "base/json_string.h"
-#include "base/json_walk.h"
 #include "base/utf8.h"
 #include "model/expression_scan.h"
 #include "model/nearest.h"
@@ -82,27 +81,13 @@ static struct expression_node *literal_new(struct expression_scan *s, size_t sta
 
 /* ---- literals ---- */
 
-/* What json_check() says, without its "LINE:COLUMN: ". */
-static bool check_literal(struct expression_scan *s, size_t start, const char *what, struct json *ret_value)
-{
-	struct hx_error err = {0};
-
-	if (json_check(scan_since(s, start), &err, ret_value) == HX_OK)
-		return true;
-
-	const char *reason = strchr(err.detail, ' ');
-
-	return scan_refuse(s, start, "this is not a %s of JSON:%s", what, reason ? reason : "");
-}
-
 static struct expression_node *parse_string(struct expression_scan *s)
 {
 	size_t start = s->at;
 	struct json value;
 	struct expression_node *node;
 
-	s->at = (size_t)(json_string_end(s->text.p + start, s->text.p + s->text.n) - s->text.p);
-	if (!check_literal(s, start, "string", &value))
+	if (!scan_string(s, &value))
 		return NULL;
 	node = literal_new(s, start, value);
 	if (!node)
@@ -115,27 +100,12 @@ static struct expression_node *parse_string(struct expression_scan *s)
 	return node;
 }
 
-static bool take_number(struct expression_scan *s, struct json *ret_value)
-{
-	size_t start = s->at;
-
-	s->at += scan_peek(s, 0) == '-';
-	if (!scan_is_digit(scan_peek(s, 0))) {
-		s->at = start;
-		return scan_unexpected(s);
-	}
-	while (scan_continues_name(scan_peek(s, 0)) || scan_peek(s, 0) == '.' ||
-	       ((scan_peek(s, 0) == '+' || scan_peek(s, 0) == '-') && (s->text.p[s->at - 1] | 0x20) == 'e'))
-		s->at++;
-	return check_literal(s, start, "number", ret_value);
-}
-
 static struct expression_node *parse_number(struct expression_scan *s)
 {
 	size_t start = s->at;
 	struct json value;
 
-	return take_number(s, &value) ? literal_new(s, start, value) : NULL;
+	return scan_number(s, &value) ? literal_new(s, start, value) : NULL;
 }
 
 /* ---- paths ---- */
@@ -163,7 +133,7 @@ static bool take_index(struct expression_scan *s, int64_t *ret_index)
 	size_t start = s->at;
 	struct json number;
 
-	if (!take_number(s, &number))
+	if (!scan_number(s, &number))
 		return false;
 	if (json_int64(number, NULL, ret_index) == HX_OK && *ret_index <= INDEX_MOST && *ret_index >= -INDEX_MOST)
 		return true;

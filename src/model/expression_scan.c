@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/excerpt.h"
+#include "base/json_walk.h"
 #include "base/utf8.h"
 
 size_t expression_column(struct slice text, size_t at)
@@ -22,6 +23,7 @@ void *scan_refuse(struct expression_scan *s, size_t at, const char *format, ...)
 	va_list args;
 
 	ASSERT(s->code == HX_OK);
+	s->refused_at = at;
 	va_start(args, format);
 	vsnprintf(what, sizeof what, format, args);
 	va_end(args);
@@ -103,4 +105,40 @@ bool scan_enter(struct expression_scan *s)
 	if (++s->depth > EXPRESSION_DEPTH_MAX)
 		(void)scan_refuse(s, s->at, "more than %d brackets are open", EXPRESSION_DEPTH_MAX);
 	return s->code == HX_OK;
+}
+
+/* What json_check() says, without its "LINE:COLUMN: ". */
+static bool check_literal(struct expression_scan *s, size_t start, const char *what, struct json *ret_value)
+{
+	struct hx_error err = {0};
+
+	if (json_check(scan_since(s, start), &err, ret_value) == HX_OK)
+		return true;
+
+	const char *reason = strchr(err.detail, ' ');
+
+	return scan_refuse(s, start, "this is not a %s of JSON:%s", what, reason ? reason : "");
+}
+
+bool scan_string(struct expression_scan *s, struct json *ret_value)
+{
+	size_t start = s->at;
+
+	s->at = (size_t)(json_string_end(s->text.p + start, s->text.p + s->text.n) - s->text.p);
+	return check_literal(s, start, "string", ret_value);
+}
+
+bool scan_number(struct expression_scan *s, struct json *ret_value)
+{
+	size_t start = s->at;
+
+	s->at += scan_peek(s, 0) == '-';
+	if (!scan_is_digit(scan_peek(s, 0))) {
+		s->at = start;
+		return scan_unexpected(s);
+	}
+	while (scan_continues_name(scan_peek(s, 0)) || scan_peek(s, 0) == '.' ||
+	       ((scan_peek(s, 0) == '+' || scan_peek(s, 0) == '-') && (s->text.p[s->at - 1] | 0x20) == 'e'))
+		s->at++;
+	return check_literal(s, start, "number", ret_value);
 }

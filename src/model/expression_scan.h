@@ -13,6 +13,7 @@ struct expression_scan {
 	struct arena *arena;
 	struct hx_error *err;
 	enum hx_code code;
+	size_t refused_at; /* what cannot stand where it is */
 };
 
 /* Always NULL, so that `return scan_refuse(...)` reads as one step. */
@@ -31,6 +32,10 @@ bool scan_take(struct expression_scan *s, const char *operator);
 bool scan_expect(struct expression_scan *s, const char *operator);
 /* One bracket deeper. False: that is too deep, and refused. */
 bool scan_enter(struct expression_scan *s);
+
+/* At the quote, or at the digit or minus: one literal of JSON, which borrows the text. */
+bool scan_string(struct expression_scan *s, struct json *ret_value);
+bool scan_number(struct expression_scan *s, struct json *ret_value);
 
 /* NUL is after the end, and is nothing that an expression could have outside of it. */
 static inline char scan_peek(const struct expression_scan *s, size_t ahead)

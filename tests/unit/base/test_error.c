@@ -89,6 +89,8 @@ static const char *const pinned[] = {
 	[50] = "IN_DOUBT",
 	[51] = "KEY_RESERVED",
 	[54] = "BAD_SIGNATURE",
+	[55] = "BAD_QUERY",
+	[56] = "NO_LONGER_MATCHES",
 	[58] = "RESTARTED",
 };
 

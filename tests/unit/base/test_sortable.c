@@ -70,8 +70,8 @@ static void add_string(const char *piece, size_t n, struct strbuf *sb)
 
 static void what_cannot_be_kept(void **state)
 {
-	static const char *const none[] = {"null", "[1]", "{}", "\"a\\u0000b\"", "1e4999999999", "1e-5000000002",
-					   "1e99999999999999999999"};
+	static const char *const none[] = {
+		"null", "[1]", "{}", "\"a\\u0000b\"", "1e4999999999", "1e-5000000002", "1e99999999999999999999"};
 	LOCAL_STRBUF(text, ROOM);
 
 	(void)state;
@@ -210,12 +210,9 @@ static void integers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_and_back),
-		cmocka_unit_test(what_cannot_be_kept),
-		cmocka_unit_test(bounds),
-		cmocka_unit_test(nothing_else_is_read_back),
-		cmocka_unit_test(numbers_sort),
-		cmocka_unit_test(integers),
+		cmocka_unit_test(texts_and_back), cmocka_unit_test(what_cannot_be_kept),
+		cmocka_unit_test(bounds),         cmocka_unit_test(nothing_else_is_read_back),
+		cmocka_unit_test(numbers_sort),   cmocka_unit_test(integers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
