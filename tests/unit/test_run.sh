@@ -6,7 +6,7 @@ runner=$PWD/tests/run
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir/tmp
-unset V HAPAX_BUILD HAPAX_TEST_FAILURES HAPAX_TEST_QUEUE HAPAX_TEST_NICE
+unset V HAPAX_BUILD HAPAX_TEST_FAILURES HAPAX_TEST_QUEUE HAPAX_TEST_NICE HAPAX_TEST_AGAIN
 mkdir "$TMPDIR"
 
 program() { # name, body from standard input
@@ -83,6 +83,22 @@ expect a_missing_program_is_a_failure 1 "0 passed, 1 failed" missing
 expect nothing_ran_is_a_failure 1 "0 passed, 0 failed"
 expect all_are_summed 1 "5 passed, 2 failed" good bad script
 TEST_TIMEOUT=3 expect too_slow_is_a_failure 1 "1 passed, 1 failed" slow
+# Once more, alone: who passes then is told all the same, who fails has failed, and where many fail nobody is asked again.
+program unsteady <<'END'
+echo "ok always"
+[ -e "$FIRST_TIME" ] && echo "ok sometimes" && exit
+touch "$FIRST_TIME"
+echo "not ok sometimes"
+END
+export FIRST_TIME=$dir/first_time
+HAPAX_TEST_AGAIN=2 expect once_more_alone 1 "5 passed, 1 failed" good unsteady bad
+if grep -q '^unsteady: .*unsteady: 1 ok, 1 FAILED$' "$dir/output" && [ "$(grep -c '^failed: ' "$dir/output")" -eq 1 ]; then
+	echo "ok what_is_unsteady_is_told"
+else
+	echo "not ok what_is_unsteady_is_told"
+fi
+rm "$FIRST_TIME"
+HAPAX_TEST_AGAIN=2 expect many_failures_are_no_bad_luck 1 "4 passed, 3 failed" unsteady bad script
 # What only reckons runs beside the others, and counts like them.
 mkdir "$dir/sim"
 cp "$dir/good" "$dir/bad" "$dir/dies" "$dir/sim"
