@@ -104,7 +104,7 @@ void account_add_credit(struct unit *unit, const struct stamp *stamp, int64_t su
 enum { CREDIT_NEW, CREDIT_READING, CREDIT_CREDITING, CREDIT_LOOKING, CREDIT_DONE };
 
 /* The store cannot say; nothing has happened, unless something has before. */
-static void fail(struct account_credit *c, enum hx_code code)
+static void account_fail(struct account_credit *c, enum hx_code code)
 {
 	task_end(&c->task, c->in_doubt ? HX_OUTCOME_UNKNOWN : code);
 }
@@ -126,12 +126,12 @@ static void take_entry(struct account_credit *c, const struct db_rows *rows)
 	task_end(&c->task, c->amount_there == c->rq->amount ? HX_OK : HX_ALREADY_EXISTS);
 }
 
-static void take_read(struct account_credit *c, const struct answer *answer)
+static void account_take_read(struct account_credit *c, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 
 	if (answer->result->verdict != UNIT_WON) {
-		fail(c, HX_STORE_UNAVAILABLE);
+		account_fail(c, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	if (rows->n == 0) {
@@ -165,7 +165,7 @@ static void take_credited(struct account_credit *c, const struct answer *answer)
 		task_end(&c->task, HX_VALIDATION_ERROR);
 		break;
 	case UNIT_FAILED:
-		fail(c, flow_failure(result));
+		account_fail(c, flow_failure(result));
 		break;
 	case UNIT_UNKNOWN:
 		if (c->in_doubt) {
@@ -185,9 +185,9 @@ TASK_UNIT(build_credit, struct account_credit, c,
 
 static const TASK_STATES(struct account_credit) credit_states[] = {
 	[CREDIT_NEW] = {"new", .then = CREDIT_READING},
-	[CREDIT_READING] = {"reading", take_read, build_read},
+	[CREDIT_READING] = {"reading", account_take_read, build_read},
 	[CREDIT_CREDITING] = {"crediting", take_credited, build_credit},
-	[CREDIT_LOOKING] = {"looking at the entry", take_read, build_read},
+	[CREDIT_LOOKING] = {"looking at the entry", account_take_read, build_read},
 	[CREDIT_DONE] = {"done"},
 };
 

@@ -42,7 +42,7 @@ bool audit_walk(struct auditor *a, struct audit_streams *s,
 }
 
 /* Every pass begins before the first row that there can be. */
-static void begin(struct auditor *a, unsigned at)
+static void audit_begin(struct auditor *a, unsigned at)
 {
 	a->at = at;
 	a->pass = at < PASSES_N ? passes[at]->name : NULL;
@@ -55,7 +55,7 @@ void auditor_init(struct auditor *a)
 	*a = (struct auditor){0};
 	strbuf_init(&a->list, LIST_BYTES_MAX);
 	strbuf_init(&a->prefix, PREFIX_BYTES_MAX);
-	begin(a, 0);
+	audit_begin(a, 0);
 }
 
 void auditor_release(struct auditor *a)
@@ -76,5 +76,5 @@ bool auditor_ask(struct auditor *a, struct unit *unit)
 void auditor_take(struct auditor *a, const struct unit_result *result)
 {
 	if (!passes[a->at]->take(a, result) && !a->finding.there)
-		begin(a, a->at + 1);
+		audit_begin(a, a->at + 1);
 }

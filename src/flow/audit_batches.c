@@ -79,7 +79,7 @@ static void batches_ask(struct auditor *a, struct unit *unit)
 
 /* ---- a batch ---- */
 
-static bool is(const struct db_value *row, const char *status)
+static bool audit_batches_is(const struct db_value *row, const char *status)
 {
 	return slice_is(row[STATUS].s, status);
 }
@@ -104,14 +104,15 @@ static bool end_fits(struct audit_finding *f, const struct audit_place *place, c
 {
 	bool undone = row[CANCELLED].i || row[REFUNDED].i;
 
-	return audit_holds(f, place, !is(row, BATCH_COMPLETED) || (!undone && !row[FLAG].i && !open), "status",
-			   "COMPLETED without a cancel, a refund or an item that is open", row[STATUS].s) &&
+	return audit_holds(f, place, !audit_batches_is(row, BATCH_COMPLETED) || (!undone && !row[FLAG].i && !open),
+			   "status", "COMPLETED without a cancel, a refund or an item that is open", row[STATUS].s) &&
 	       audit_holds(f, place,
-			   !is(row, BATCH_CANCELLED) ||
+			   !audit_batches_is(row, BATCH_CANCELLED) ||
 				   (row[FLAG].i && row[CANCELLED].i + row[ACCEPTED].i == row[TOTAL].i),
 			   "status", "CANCELLED when every item is decided", row[STATUS].s) &&
-	       audit_holds(f, place, !undone || is(row, BATCH_CANCELLING) || is(row, BATCH_CANCELLED), "status",
-			   "CANCELLING or CANCELLED: items of it are cancelled", row[STATUS].s);
+	       audit_holds(f, place,
+			   !undone || audit_batches_is(row, BATCH_CANCELLING) || audit_batches_is(row, BATCH_CANCELLED),
+			   "status", "CANCELLING or CANCELLED: items of it are cancelled", row[STATUS].s);
 }
 
 static bool batch_fits(struct audit_finding *f, const struct db_value *row, const struct db_value *sums)
@@ -138,7 +139,7 @@ static void begin_items(struct auditor *a, const struct db_value *row, const str
 	a->account = row[ACCOUNT].i;
 	a->seq = 0;
 	a->attempts = sums[SUM_ATTEMPTS].i;
-	a->refunds_known = is(row, BATCH_CANCELLED) && a->attempts > 0;
+	a->refunds_known = audit_batches_is(row, BATCH_CANCELLED) && a->attempts > 0;
 	a->refunds = -row[REFUNDED].i; /* and it comes to 0 */
 	strbuf_reset(&a->prefix);
 	strbuf_addf(&a->prefix, "/%s/", id_text("batch", row[BATCH].i).text);

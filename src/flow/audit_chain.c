@@ -26,7 +26,7 @@ bool audit_is_terminal(const struct audit_noun *noun, struct slice status)
 
 /* ---- noting ---- */
 
-static void note(struct audit_finding *finding, const struct audit_place *place, const char *what)
+static void audit_chain_note(struct audit_finding *finding, const struct audit_place *place, const char *what)
 {
 	*finding = (struct audit_finding){
 		.there = true, .id = place->id, .row = place->row, .seq = place->seq, .what = what};
@@ -38,7 +38,7 @@ bool audit_equal(struct audit_finding *finding, const struct audit_place *place,
 	if (expected == found)
 		return true;
 	if (!finding->there) {
-		note(finding, place, what);
+		audit_chain_note(finding, place, what);
 		snprintf(finding->expected, sizeof finding->expected, "%lld", (long long)expected);
 		snprintf(finding->found, sizeof finding->found, "%lld", (long long)found);
 	}
@@ -49,7 +49,7 @@ bool audit_holds(struct audit_finding *finding, const struct audit_place *place,
 		 const char *expected, struct slice found)
 {
 	if (!holds && !finding->there) {
-		note(finding, place, what);
+		audit_chain_note(finding, place, what);
 		snprintf(finding->expected, sizeof finding->expected, "%s", expected);
 		snprintf(finding->found, sizeof finding->found, "%s", excerpt_of(found).text);
 	}
@@ -165,7 +165,8 @@ static bool joins_up(const struct audit_chain *chain, const struct audit_noun *n
 	return version_rises(chain, noun, row, place, finding) && fence_is_kept(chain, row, place, finding);
 }
 
-static void go_on(struct audit_chain *chain, const struct history_row *row, const uint8_t hash[SHA256_BYTES])
+static void audit_chain_go_on(struct audit_chain *chain, const struct history_row *row,
+			      const uint8_t hash[SHA256_BYTES])
 {
 	chain->last = *row;
 	chain->last.from = chain->last.to = chain->last.node = slice_of(NULL, 0);
@@ -193,7 +194,7 @@ bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, c
 			 "one that it can have", row->to) ||
 	    !is_led_to(noun, row, &place, finding))
 		return false;
-	go_on(chain, row, head);
+	audit_chain_go_on(chain, row, head);
 	return true;
 }
 

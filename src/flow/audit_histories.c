@@ -237,8 +237,8 @@ static bool follow(struct auditor *a, struct audit_streams *all, const struct au
 	return true;
 }
 
-static bool judge(struct auditor *a, const struct audit_noun *noun, const struct audit_subject *s,
-		  const struct db_value *row)
+static bool audit_histories_judge(struct auditor *a, const struct audit_noun *noun, const struct audit_subject *s,
+				  const struct db_value *row)
 {
 	a->counts.subjects++;
 	if (is_stripped(row))
@@ -247,7 +247,7 @@ static bool judge(struct auditor *a, const struct audit_noun *noun, const struct
 }
 
 /* *ret_whole: all of its history has been read. */
-static bool walk(struct auditor *a, struct audit_streams *all, size_t i, bool *ret_whole)
+static bool audit_histories_walk(struct auditor *a, struct audit_streams *all, size_t i, bool *ret_whole)
 {
 	const struct db_value *row = db_cell(all->heads, i, 0);
 	const struct audit_noun *noun = noun_of(row);
@@ -263,7 +263,7 @@ static bool walk(struct auditor *a, struct audit_streams *all, size_t i, bool *r
 	       follow(a, all, noun, &s);
 	*ret_whole = all->at < all->rows->n || !all->cut;
 	if (fine && *ret_whole)
-		fine = judge(a, noun, &s, row);
+		fine = audit_histories_judge(a, noun, &s, row);
 	if (a->finding.id == s.id)
 		name_it(a, noun, row);
 	return fine;
@@ -295,7 +295,7 @@ static bool histories_take(struct auditor *a, const struct unit_result *result)
 		.head = "subject",
 		.wanted = "the subject of this row",
 	};
-	bool more = audit_walk(a, &all, walk);
+	bool more = audit_walk(a, &all, audit_histories_walk);
 
 	note_percent(a, result);
 	return more;

@@ -53,7 +53,7 @@ static void ledgers_ask(struct auditor *a, struct unit *unit)
 /* ---- keys ---- */
 
 /* A number of digits alone, up to the slash or the end, without a zero in front. */
-static bool take_number(struct slice *rest, int64_t *ret)
+static bool audit_ledgers_take_number(struct slice *rest, int64_t *ret)
 {
 	size_t n = 0;
 
@@ -83,9 +83,9 @@ static bool parse_key(struct slice key, struct slice reason, struct audit_entry 
 	    !id_parse("batch", slice_of(rest.p, id_n), &entry->batch))
 		return false;
 	rest = slice_of(rest.p + id_n, rest.n - id_n);
-	return take_text(&rest, slice_str("/")) && take_number(&rest, &entry->n) && take_text(&rest, slice_str("/")) &&
-	       take_text(&rest, reason) && take_text(&rest, slice_str("/")) && take_number(&rest, &entry->attempt) &&
-	       rest.n == 0;
+	return take_text(&rest, slice_str("/")) && audit_ledgers_take_number(&rest, &entry->n) &&
+	       take_text(&rest, slice_str("/")) && take_text(&rest, reason) && take_text(&rest, slice_str("/")) &&
+	       audit_ledgers_take_number(&rest, &entry->attempt) && rest.n == 0;
 }
 
 static bool kind_of(struct slice reason, struct audit_entry *entry)
@@ -160,7 +160,7 @@ static void name_it(struct auditor *a, struct slice name)
 	snprintf(a->finding.subject, AUDIT_NAME_BYTES, "account:%.*s", SLICE_ARGS(name));
 }
 
-static bool judge(struct auditor *a, const struct db_value *account)
+static bool audit_ledgers_judge(struct auditor *a, const struct db_value *account)
 {
 	struct audit_place place = {.id = account[ACCOUNT].i};
 
@@ -169,7 +169,7 @@ static bool judge(struct auditor *a, const struct db_value *account)
 	       audit_equal(&a->finding, &place, "balance", a->balance, account[BALANCE].i);
 }
 
-static bool walk(struct auditor *a, struct audit_streams *all, size_t i, bool *ret_whole)
+static bool audit_ledgers_walk(struct auditor *a, struct audit_streams *all, size_t i, bool *ret_whole)
 {
 	const struct db_value *account = db_cell(all->heads, i, 0);
 	int64_t id = account[ACCOUNT].i;
@@ -184,7 +184,7 @@ static bool walk(struct auditor *a, struct audit_streams *all, size_t i, bool *r
 		fine = follow_entry(a, db_cell(all->rows, all->at++, 0));
 	*ret_whole = all->at < all->rows->n || !all->cut;
 	if (fine && *ret_whole)
-		fine = judge(a, account);
+		fine = audit_ledgers_judge(a, account);
 	if (a->finding.there && a->finding.id == id)
 		name_it(a, account[NAME].s);
 	return fine;
@@ -251,7 +251,7 @@ static bool ledgers_take(struct auditor *a, const struct unit_result *result)
 		audit_chain_start(&a->chain, 0);
 	a->entries_n = 0;
 	strbuf_reset(&a->list);
-	a->more = audit_walk(a, &all, walk);
+	a->more = audit_walk(a, &all, audit_ledgers_walk);
 	a->looks_up = !a->finding.there && a->entries_n > 0;
 	if (a->looks_up)
 		strbuf_add_char(&a->list, ']');

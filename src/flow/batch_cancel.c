@@ -19,7 +19,7 @@ enum {
 	CANCEL_DONE,
 };
 
-static bool is(const struct batch_cancel *c, const char *status)
+static bool batch_cancel_is(const struct batch_cancel *c, const char *status)
 {
 	return strcmp(c->row.status, status) == 0;
 }
@@ -37,20 +37,20 @@ static void accept(struct batch_cancel *c)
 	task_end(&c->task, HX_OK);
 }
 
-static void decide(struct batch_cancel *c, const struct answer *answer)
+static void batch_cancel_decide(struct batch_cancel *c, const struct answer *answer)
 {
-	if (is(c, BATCH_CANCELLED)) {
+	if (batch_cancel_is(c, BATCH_CANCELLED)) {
 		c->was_over = true;
 		task_end(&c->task, HX_OK);
 	} else if (batch_is_terminal(c->row.status)) {
 		task_end(&c->task, HX_ALREADY_COMPLETED);
 	} else if (c->row.cancel_requested) {
 		accept(c);
-	} else if (is(c, BATCH_LOADING) && c->row.past) {
+	} else if (batch_cancel_is(c, BATCH_LOADING) && c->row.past) {
 		ask_with_new_op(c, answer, CANCEL_RELEASING);
-	} else if (is(c, BATCH_LOADING)) {
+	} else if (batch_cancel_is(c, BATCH_LOADING)) {
 		task_end(&c->task, HX_WRONG_STATUS);
-	} else if (is(c, BATCH_RUNNING) || is(c, BATCH_OUT_OF_CREDIT)) {
+	} else if (batch_cancel_is(c, BATCH_RUNNING) || batch_cancel_is(c, BATCH_OUT_OF_CREDIT)) {
 		ask_with_new_op(c, answer, CANCEL_FLAGGING);
 	} else if (!c->row.machine) {
 		task_end(&c->task, HX_CONFIG_ERROR);
@@ -76,7 +76,7 @@ static void take_cancel_read(struct batch_cancel *c, const struct answer *answer
 	if (c->arena->failed)
 		task_end(&c->task, HX_TOO_LARGE);
 	else
-		decide(c, answer);
+		batch_cancel_decide(c, answer);
 }
 
 /* Row: version, fence. */
@@ -89,7 +89,7 @@ static void seized(struct batch_cancel *c, const struct db_rows *rows)
 }
 
 /* Somebody was first; what it is now is read again. */
-static void lost(struct batch_cancel *c)
+static void batch_cancel_lost(struct batch_cancel *c)
 {
 	if (c->losses++ < LOSSES_MAX)
 		task_go(&c->task, CANCEL_READING);
@@ -109,7 +109,7 @@ static void take_cancel_written(struct batch_cancel *c, const struct answer *ans
 			accept(c);
 		break;
 	case UNIT_LOST:
-		lost(c);
+		batch_cancel_lost(c);
 		break;
 	case UNIT_UNKNOWN:
 		c->in_doubt = true;
@@ -127,13 +127,13 @@ static void take_cancel_looked_up(struct batch_cancel *c, const struct answer *a
 	else if (answer->result->rows[0].n)
 		seized(c, &answer->result->rows[0]);
 	else
-		lost(c);
+		batch_cancel_lost(c);
 }
 
 /* Whatever came of it: somebody has ended the load. */
 static void take_released(struct batch_cancel *c, const struct answer *answer UNUSED)
 {
-	lost(c);
+	batch_cancel_lost(c);
 }
 
 static void build_cancel_read(const struct batch_cancel *c, struct unit *unit)
@@ -161,7 +161,7 @@ static const TASK_STATES(struct batch_cancel) cancel_states[] = {
 };
 
 /* Before it reads, nothing counts of what it has read before; when it asked, only for the lease of what it seizes. */
-static void forget(void *copy)
+static void batch_cancel_forget(void *copy)
 {
 	struct batch_cancel *c = copy;
 
@@ -173,7 +173,7 @@ static void forget(void *copy)
 		c->asked.ns = 0;
 }
 
-static const struct task_shape cancel_shape = SHAPE(struct batch_cancel, forget,
+static const struct task_shape cancel_shape = SHAPE(struct batch_cancel, batch_cancel_forget,
 	PART(SLICE, struct batch_cancel, workspace),
 	PART_WITH(INNER, struct batch_cancel, hold, &batch_hold_shape),
 	PART_WITH(INNER, struct batch_cancel, row, &batch_row_shape),

@@ -60,7 +60,7 @@ static void take_clean_read(struct batch_clean *c, const struct answer *answer)
 }
 
 /* Also a failure for good: the artifact is there, and somebody has to see to it. */
-static void take_acted(struct batch_clean *c, const struct answer *answer)
+static void batch_clean_take_acted(struct batch_clean *c, const struct answer *answer)
 {
 	if (answer->outcome == ACT_CLAIM_LOST) {
 		end_slice(c, HX_STALE_FENCE);
@@ -78,7 +78,7 @@ static void take_acted(struct batch_clean *c, const struct answer *answer)
 
 TASK_UNIT(build_clean_read, struct batch_clean, c, item_read_left(unit, &c->hold, c->from, c->from + CLEAN_SLICE));
 
-static struct act_call call_of(const struct batch_clean *c)
+static struct act_call batch_clean_call_of(const struct batch_clean *c)
 {
 	return (struct act_call){
 		.action = c->hold.machine->definition->cleanup_action,
@@ -94,19 +94,19 @@ static struct act_call call_of(const struct batch_clean *c)
 static const TASK_STATES(struct batch_clean) clean_states[] = {
 	[CLEAN_NEW] = {"new", .then = CLEAN_READING},
 	[CLEAN_READING] = {"reading what was left", take_clean_read, build_clean_read},
-	[CLEAN_ACTING] = {"cleaning up", take_acted, .act = call_of},
+	[CLEAN_ACTING] = {"cleaning up", batch_clean_take_acted, .act = batch_clean_call_of},
 	[CLEAN_DONE] = {"done"},
 };
 
 /* The items that it has dealt with. */
-static void forget(void *copy)
+static void batch_clean_forget(void *copy)
 {
 	struct batch_clean *c = copy;
 
 	memset(c->items, 0, c->next * sizeof *c->items);
 }
 
-static const struct task_shape clean_shape = SHAPE(struct batch_clean, forget,
+static const struct task_shape clean_shape = SHAPE(struct batch_clean, batch_clean_forget,
 	PART_WITH(INNER, struct batch_clean, hold, &batch_hold_shape),
 	PART(SLICE, struct batch_clean, why),
 	PART_WITH(INNER, struct batch_clean, items, &batch_call_item_shape),

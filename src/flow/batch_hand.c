@@ -56,7 +56,7 @@ static void end_item(struct batch_hand *h, const struct answer *answer, const st
 	ask_with_new_op(h, answer, HAND_ENDING);
 }
 
-static struct slice words(struct batch_hand *h, struct slice text)
+static struct slice batch_hand_words(struct batch_hand *h, struct slice text)
 {
 	if (text.n > ERROR_BYTES_MAX)
 		text.n = utf8_valid_bytes(slice_of(text.p, ERROR_BYTES_MAX));
@@ -150,7 +150,7 @@ static void again(struct batch_hand *h, const struct answer *answer, const struc
 				    .unsettled_since = next->unsettled_since});
 }
 
-static struct next next_of(const struct batch_hand *h, const struct answer *answer, enum heard heard)
+static struct next batch_hand_next_of(const struct batch_hand *h, const struct answer *answer, enum heard heard)
 {
 	return what_next(&(struct tried){
 		.heard = heard,
@@ -168,7 +168,7 @@ static struct next next_of(const struct batch_hand *h, const struct answer *answ
 
 static void heard(struct batch_hand *h, const struct answer *answer, enum heard heard, struct slice error)
 {
-	struct next next = next_of(h, answer, heard);
+	struct next next = batch_hand_next_of(h, answer, heard);
 
 	h->doubt = next.doubt;
 	h->doubted |= next.doubt;
@@ -217,7 +217,7 @@ static enum next_what next_after_loss(const struct batch_hand *h)
 		.what;
 }
 
-static void begin(struct batch_hand *h, const struct answer *answer, const struct db_rows *rows)
+static void batch_hand_begin(struct batch_hand *h, const struct answer *answer, const struct db_rows *rows)
 {
 	enum next_what next = h->doubt ? next_after_loss(h) : NEXT_AGAIN;
 	struct lease lease = batch_lease(&h->hold);
@@ -251,7 +251,7 @@ static void take_item(struct batch_hand *h, const struct answer *answer, const s
 	h->input = arena_copy(h->arena, db_cell(rows, 0, START_INPUT)->s);
 	h->gives_up_at.ns = 0;
 	h->hold.since = h->asked;
-	begin(h, answer, rows);
+	batch_hand_begin(h, answer, rows);
 }
 
 static void take_first(struct batch_hand *h, const struct answer *answer)
@@ -306,13 +306,13 @@ static bool was_begun(struct batch_hand *h, const struct answer *answer)
 	return true;
 }
 
-static void take_acted(struct batch_hand *h, const struct answer *answer)
+static void batch_hand_take_acted(struct batch_hand *h, const struct answer *answer)
 {
 	if (was_begun(h, answer))
-		heard(h, answer, heard_of(answer->outcome), words(h, answer->output));
+		heard(h, answer, heard_of(answer->outcome), batch_hand_words(h, answer->output));
 }
 
-static void take_probed(struct batch_hand *h, const struct answer *answer)
+static void batch_hand_take_probed(struct batch_hand *h, const struct answer *answer)
 {
 	struct slice output;
 
@@ -327,12 +327,12 @@ static void take_probed(struct batch_hand *h, const struct answer *answer)
 		heard(h, answer, HEARD_NOT_DONE, slice_str("a probe says that it was not done"));
 		break;
 	case PROBE_UNKNOWN:
-		heard(h, answer, HEARD_PROBE_UNKNOWN, words(h, answer->output));
+		heard(h, answer, HEARD_PROBE_UNKNOWN, batch_hand_words(h, answer->output));
 		break;
 	}
 }
 
-static void go_on(struct batch_hand *h)
+static void batch_hand_go_on(struct batch_hand *h)
 {
 	end_hand(h, h->overrun ? HAND_FAILED : HAND_GO_ON, h->overrun ? HX_STALE_FENCE : HX_OK);
 }
@@ -352,15 +352,15 @@ static void record_late(struct batch_hand *h, const struct answer *answer)
 static void take_lost(struct batch_hand *h, const struct answer *answer)
 {
 	if (strcmp(h->end.status, ITEM_SUCCEEDED) != 0)
-		go_on(h);
+		batch_hand_go_on(h);
 	else if (h->task.at == HAND_ENDING)
-		ask_with_new_op(h, answer, HAND_SETTLING); /* mutant: known-success-forgotten -> go_on(h); */
+		ask_with_new_op(h, answer, HAND_SETTLING); /* mutant: known-success-forgotten -> batch_hand_go_on(h); */
 	else if (h->task.at == HAND_SETTLING)
-		record_late(h, answer); /* mutant: late-success-forgotten -> go_on(h); */
+		record_late(h, answer); /* mutant: late-success-forgotten -> batch_hand_go_on(h); */
 	else if (h->task.at == HAND_RECORDING)
 		ask_with_new_op(h, answer, HAND_DOUBTING);
 	else
-		go_on(h);
+		batch_hand_go_on(h);
 }
 
 static void take_ended(struct batch_hand *h, const struct answer *answer)
@@ -368,7 +368,7 @@ static void take_ended(struct batch_hand *h, const struct answer *answer)
 	switch (answer->result->verdict) {
 	case UNIT_WON:
 		h->late = h->task.at == HAND_RECORDING;
-		go_on(h);
+		batch_hand_go_on(h);
 		break;
 	case UNIT_LOST:
 		take_lost(h, answer);
@@ -398,7 +398,7 @@ TASK_UNIT(build_record, struct batch_hand, h,
 	  item_late(unit, &h->stamp, &h->hold, &h->end, h->job_id, h->job_key, h->payload));
 TASK_UNIT(build_doubt, struct batch_hand, h, item_doubt(unit, &h->stamp, &h->hold, &h->end));
 
-static struct act_call call_of(const struct batch_hand *h)
+static struct act_call batch_hand_call_of(const struct batch_hand *h)
 {
 	const struct batch_definition *definition = definition_of(h);
 	bool probing = h->task.at == HAND_PROBING;
@@ -422,8 +422,8 @@ static const TASK_STATES(struct batch_hand) hand_states[] = {
 	[HAND_NEW] = {"new", take_first},
 	[HAND_STARTING] = {"starting an item", take_started, build_start},
 	[HAND_LOOKING_UP] = {"looking up its start", take_hand_looked_up, build_hand_look_up},
-	[HAND_ACTING] = {"at an item", take_acted, .act = call_of},
-	[HAND_PROBING] = {"probing", take_probed, .act = call_of},
+	[HAND_ACTING] = {"at an item", batch_hand_take_acted, .act = batch_hand_call_of},
+	[HAND_PROBING] = {"probing", batch_hand_take_probed, .act = batch_hand_call_of},
 	[HAND_ENDING] = {"ending an item", take_ended, build_end},
 	[HAND_SETTLING] = {"settling an item", take_ended, build_settle},
 	[HAND_RECORDING] = {"recording a late success", take_ended, build_record},
@@ -433,7 +433,7 @@ static const TASK_STATES(struct batch_hand) hand_states[] = {
 };
 
 /* When it asked counts for the lease that a start renews, and until when it rests while it does. */
-static void forget(void *copy)
+static void batch_hand_forget(void *copy)
 {
 	struct batch_hand *h = copy;
 
@@ -448,7 +448,7 @@ static const struct task_shape end_shape = SHAPE(struct item_end, NULL,
 	PART(TEXT, struct item_end, status),
 	PART(SLICE, struct item_end, output, error));
 
-static const struct task_shape hand_shape = SHAPE(struct batch_hand, forget,
+static const struct task_shape hand_shape = SHAPE(struct batch_hand, batch_hand_forget,
 	PART_WITH(INNER, struct batch_hand, hold, &batch_hold_shape),
 	PART(SLICE, struct batch_hand, input), PART(KEY, struct batch_hand, key), PART(SLICE, struct batch_hand, body),
 	PART_WITH(INNER, struct batch_hand, end, &end_shape),

@@ -16,9 +16,9 @@
 static const struct run_retry teardown_backoff = {
 	.initial_ms = 1000, .max_ms = 300000, .factor_thousandths = 2000, .jitter = true};
 
-static void decide(struct batch_lead *l, const struct answer *answer);
+static void batch_lead_decide(struct batch_lead *l, const struct answer *answer);
 
-static bool is(const struct batch_lead *l, const char *status)
+static bool lead_is(const struct batch_lead *l, const char *status)
 {
 	return strcmp(l->row.status, status) == 0;
 }
@@ -129,12 +129,12 @@ static void close(struct batch_lead *l, const struct answer *answer)
 
 static bool is_to_be_seized(const struct batch_lead *l)
 {
-	if (batch_is_terminal(l->row.status) || is(l, BATCH_PENDING))
+	if (batch_is_terminal(l->row.status) || lead_is(l, BATCH_PENDING))
 		return false;
 	return l->row.owned ? l->row.past : l->row.due_at && l->row.due_at <= l->row.now;
 }
 
-static void leave(struct batch_lead *l)
+static void batch_lead_leave(struct batch_lead *l)
 {
 	l->missing_workflow = l->row.workflow;
 	end_lead(l, LEAD_OVER, HX_CONFIG_ERROR);
@@ -148,9 +148,9 @@ const struct action *batch_row_absent(const struct batch_row *row)
 	return definition && !absent ? action_absent(definition->cleanup_action) : absent;
 }
 
-static void decide(struct batch_lead *l, const struct answer *answer)
+static void batch_lead_decide(struct batch_lead *l, const struct answer *answer)
 {
-	if (l->holding && is(l, BATCH_CANCELLING))
+	if (l->holding && lead_is(l, BATCH_CANCELLING))
 		tear_down(l, answer);
 	else if (l->holding && l->seen.worked)
 		close(l, answer);
@@ -158,10 +158,10 @@ static void decide(struct batch_lead *l, const struct answer *answer)
 		end_lead(l, LEAD_WORK, HX_OK);
 	else if (!is_to_be_seized(l))
 		end_lead(l, LEAD_OVER, l->row.owned ? HX_CLAIM_FAILED : HX_OK);
-	else if (!is(l, BATCH_LOADING) && batch_row_absent(&l->row)) /* mutant: left-batch-taken -> else if (0) */
-		leave(l);
+	else if (!lead_is(l, BATCH_LOADING) && batch_row_absent(&l->row)) /* mutant: left-batch-taken -> else if (0) */
+		batch_lead_leave(l);
 	else
-		ask_with_new_op(l, answer, is(l, BATCH_LOADING) ? LEAD_RELEASING : LEAD_SEIZING);
+		ask_with_new_op(l, answer, lead_is(l, BATCH_LOADING) ? LEAD_RELEASING : LEAD_SEIZING);
 }
 
 /* ---- answers ---- */
@@ -185,18 +185,18 @@ static void take_lead_read(struct batch_lead *l, const struct answer *answer)
 	} else if (l->holding && (!l->row.owned || l->row.fence != fence)) {
 		l->fenced = true;
 		end_lead(l, LEAD_OVER, HX_STALE_FENCE);
-	} else if (!l->row.machine && !is(l, BATCH_LOADING)) {
-		leave(l);
+	} else if (!l->row.machine && !lead_is(l, BATCH_LOADING)) {
+		batch_lead_leave(l);
 	} else {
 		if (!l->holding)
 			batch_hold_of(&l->row, l->policy, l->arena, &l->hold);
-		decide(l, answer);
+		batch_lead_decide(l, answer);
 	}
 }
 
 static const char *seized_into(const struct batch_lead *l)
 {
-	return l->row.cancel_requested || is(l, BATCH_CANCELLING) ? BATCH_CANCELLING : BATCH_RUNNING;
+	return l->row.cancel_requested || lead_is(l, BATCH_CANCELLING) ? BATCH_CANCELLING : BATCH_RUNNING;
 }
 
 /* Rows: version, fence. */
@@ -209,7 +209,7 @@ static void moved(struct batch_lead *l, const struct answer *answer, const char 
 	l->row.past = false;
 	l->hold.since = l->asked;
 	l->holding = true;
-	decide(l, answer);
+	batch_lead_decide(l, answer);
 }
 
 /* The unit of this state is durable. */
@@ -233,7 +233,7 @@ static void won(struct batch_lead *l, const struct answer *answer, enum batch_le
 }
 
 /* Somebody was first, or something has changed since it was read. */
-static void lost(struct batch_lead *l)
+static void batch_lead_lost(struct batch_lead *l)
 {
 	if (l->losses++ < LEAD_LOSSES_MAX)
 		task_go(&l->task, LEAD_READING);
@@ -249,7 +249,7 @@ static void take_moved(struct batch_lead *l, const struct answer *answer)
 		won(l, answer, l->task.at, &answer->result->rows[0]);
 		break;
 	case UNIT_LOST:
-		lost(l);
+		batch_lead_lost(l);
 		break;
 	case UNIT_UNKNOWN:
 		l->looks_up = l->task.at;
@@ -267,7 +267,7 @@ static void take_lead_looked_up(struct batch_lead *l, const struct answer *answe
 	else if (answer->result->rows[0].n)
 		won(l, answer, l->looks_up, &answer->result->rows[0]);
 	else
-		lost(l);
+		batch_lead_lost(l);
 }
 
 static void void_next(struct batch_lead *l, const struct answer *answer)
@@ -352,7 +352,7 @@ static void take_flipped(struct batch_lead *l, const struct answer *answer)
 		break;
 	case UNIT_LOST:
 	case UNIT_UNKNOWN:
-		lost(l);
+		batch_lead_lost(l);
 		break;
 	default:
 		end_lead(l, LEAD_OVER, flow_failure(answer->result));
@@ -413,7 +413,7 @@ static const TASK_STATES(struct batch_lead) lead_states[] = {
 };
 
 /* Before it reads, nothing counts of what it has read and decided before. What is dealt with is over. */
-static void forget(void *copy)
+static void batch_lead_forget(void *copy)
 {
 	struct batch_lead *l = copy;
 	bool voids = l->task.at == LEAD_READING_DOUBTFUL || l->task.at == LEAD_VOIDING;
@@ -429,7 +429,7 @@ static void forget(void *copy)
 		l->asked.ns = 0;
 }
 
-static const struct task_shape lead_shape = SHAPE(struct batch_lead, forget,
+static const struct task_shape lead_shape = SHAPE(struct batch_lead, batch_lead_forget,
 	PART_WITH(INNER, struct batch_lead, seen, &batch_seen_shape),
 	PART_WITH(INNER, struct batch_lead, hold, &batch_hold_shape),
 	PART_WITH(INNER, struct batch_lead, row, &batch_row_shape),

@@ -36,7 +36,7 @@ static bool is_whole(const struct batch_load *l)
 
 /* ---- slices ---- */
 
-static void add_item(struct strbuf *rows, struct json item)
+static void batch_load_add_item(struct strbuf *rows, struct json item)
 {
 	struct json cost, input = json_trust(slice_str("null"));
 	bool priced = json_find(item, slice_str("cost"), &cost);
@@ -60,7 +60,7 @@ static void cut_slice(struct batch_load *l)
 		bool there = json_iter_element(&l->rest, &item);
 
 		ASSERT(there);
-		add_item(&rows, item);
+		batch_load_add_item(&rows, item);
 	}
 	strbuf_add_char(&rows, ']');
 	l->rows = arena_copy(l->arena, strbuf_slice(&rows));
@@ -167,7 +167,7 @@ static void meet_loader(struct batch_load *l, const struct answer *answer)
 	}
 }
 
-static void take_found(struct batch_load *l, const struct answer *answer)
+static void batch_load_take_found(struct batch_load *l, const struct answer *answer)
 {
 	if (is_at(&l->was, BATCH_LOADING)) {
 		meet_loader(l, answer);
@@ -198,7 +198,7 @@ static void take_load_read(struct batch_load *l, const struct answer *answer)
 	if (l->arena->failed)
 		end_load(l, HX_TOO_LARGE, NULL);
 	else if (found)
-		take_found(l, answer);
+		batch_load_take_found(l, answer);
 	else if (!is_new(l))
 		end_load(l, HX_NOT_FOUND, "there is no such batch");
 	else if (rows[LINE_ACCOUNT].n == 0)

@@ -58,7 +58,7 @@ void batch_expire(struct unit *unit, int64_t subject, int64_t account, int64_t a
 
 enum { EXPIRY_NEW, EXPIRY_READING, EXPIRY_DELETING, EXPIRY_DONE };
 
-static void take_start(struct batch_expiry *e, const struct answer *answer)
+static void batch_retention_take_start(struct batch_expiry *e, const struct answer *answer)
 {
 	e->op = answer->id;
 	task_go(&e->task, EXPIRY_READING);
@@ -101,7 +101,7 @@ TASK_UNIT(build_expiry_read, struct batch_expiry, e, UNIT_ADD(unit, UNIT_ANY, &s
 TASK_UNIT(build_delete, struct batch_expiry, e, batch_expire(unit, e->subject, e->account, e->age_ms));
 
 static const TASK_STATES(struct batch_expiry) expiry_states[] = {
-	[EXPIRY_NEW] = {"new", take_start},
+	[EXPIRY_NEW] = {"new", batch_retention_take_start},
 	[EXPIRY_READING] = {"reading", take_account, build_expiry_read},
 	[EXPIRY_DELETING] = {"deleting", take_deleted, build_delete},
 	[EXPIRY_DONE] = {"done"},

@@ -139,8 +139,8 @@ static void seize(struct unit *unit, const struct stamp *stamp, const struct bat
 
 /* ---- loading ---- */
 
-static void add_row(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t total,
-		    struct db_value loaded_at, bool due)
+static void batch_units_add_row(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec,
+				int64_t total, struct db_value loaded_at, bool due)
 {
 	batch_touch(unit, spec->subject, spec->account);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
@@ -154,7 +154,7 @@ void batch_create(struct unit *unit, const struct stamp *stamp, const struct bat
 	struct move move = {spec->subject, BATCH_LOADING, BATCH_LOADING};
 	struct stride stride = {.transitions = 1, .lease_ms = lease_ms};
 
-	add_row(unit, stamp, spec, /* total= */ 0, /* loaded_at= */ db_null(), /* due= */ false);
+	batch_units_add_row(unit, stamp, spec, /* total= */ 0, /* loaded_at= */ db_null(), /* due= */ false);
 	subject_insert(unit, stamp, spec->subject, batch_kind(), BATCH_LOADING);
 	subject_seize(unit, stamp, &move, /* version= */ 1, &stride);
 }
@@ -162,7 +162,7 @@ void batch_create(struct unit *unit, const struct stamp *stamp, const struct bat
 void batch_create_whole(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, struct slice rows,
 			int64_t total, bool queued)
 {
-	add_row(unit, stamp, spec, total, db_int(stamp->at.ms), queued);
+	batch_units_add_row(unit, stamp, spec, total, db_int(stamp->at.ms), queued);
 	subject_insert(unit, stamp, spec->subject, batch_kind(), queued ? BATCH_QUEUED : BATCH_PENDING);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_load, db_int(spec->subject), db_int(0), db_text(rows));
 	if (queued)

@@ -189,7 +189,7 @@ static void build_batch_verb_read(const struct batch_verb *v, struct unit *unit)
 		item_read(unit, v->rq->subject, v->rq->n);
 }
 
-static void build_write(const struct batch_verb *v, struct unit *unit)
+static void batch_verb_build_write(const struct batch_verb *v, struct unit *unit)
 {
 	switch (v->rq->kind) {
 	case BATCH_START:
@@ -206,7 +206,7 @@ static void build_write(const struct batch_verb *v, struct unit *unit)
 		v->rq->along->add(v->rq->along, unit);
 }
 
-static const char *words(const struct batch_verb *v)
+static const char *batch_verb_words(const struct batch_verb *v)
 {
 	static const char *const verbs[] = {"starting", "accepting", "resolving"};
 
@@ -216,12 +216,14 @@ static const char *words(const struct batch_verb *v)
 static const TASK_STATES(struct batch_verb) batch_verb_states[] = {
 	[BATCH_VERB_NEW] = {"new", .then = BATCH_VERB_READING},
 	[BATCH_VERB_READING] = {"reading", take_batch_verb_read, build_batch_verb_read},
-	[BATCH_VERB_WRITING] = {.words = words, .take = take_batch_verb_written, .commit = build_write},
+	[BATCH_VERB_WRITING] = {.words = batch_verb_words,
+				.take = take_batch_verb_written,
+				.commit = batch_verb_build_write},
 	[BATCH_VERB_DONE] = {"done"},
 };
 
 /* Before it reads, nothing counts of what it has read before. What it tells at its end is for its caller. */
-static void forget(void *copy)
+static void batch_verb_forget(void *copy)
 {
 	struct batch_verb *v = copy;
 
@@ -239,7 +241,7 @@ static const struct task_shape item_shape = SHAPE(struct batch_item_row, NULL,
 	PART(TEXT, struct batch_item_row, status),
 	PART(SLICE, struct batch_item_row, decision, input, output, late, error));
 
-static const struct task_shape batch_verb_shape = SHAPE(struct batch_verb, forget,
+static const struct task_shape batch_verb_shape = SHAPE(struct batch_verb, batch_verb_forget,
 	PART_WITH(INNER, struct batch_verb, row, &batch_row_shape),
 	PART_WITH(INNER, struct batch_verb, item, &item_shape),
 	PART(TEXT, struct batch_verb, detail),

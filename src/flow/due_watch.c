@@ -18,13 +18,13 @@ static void sleep_until(struct due_watch *w, const struct answer *answer, int64_
 	task_go(&w->task, DUE_SLEEPING);
 }
 
-static void take_start(struct due_watch *w, const struct answer *answer)
+static void due_watch_take_start(struct due_watch *w, const struct answer *answer)
 {
 	w->until = mono_add_ms(answer->mono, w->pause_ms);
 	task_go(&w->task, w->pause_ms ? DUE_SLEEPING : DUE_SCANNING);
 }
 
-static void take_found(struct due_watch *w, const struct answer *answer)
+static void due_watch_take_found(struct due_watch *w, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 
@@ -58,8 +58,8 @@ TASK_UNIT(build_scan, struct due_watch, w, w->source->scan(w->source, unit, w->l
 TASK_UNIT(build_next, struct due_watch, w, w->source->next(w->source, unit));
 
 static const TASK_STATES(struct due_watch) due_states[] = {
-	[DUE_NEW] = {"new", take_start},
-	[DUE_SCANNING] = {"scanning", take_found, build_scan},
+	[DUE_NEW] = {"new", due_watch_take_start},
+	[DUE_SCANNING] = {"scanning", due_watch_take_found, build_scan},
 	[DUE_READING] = {"reading when the next is due", take_next, build_next},
 	[DUE_SLEEPING] = {"sleeping", .then = DUE_SCANNING, .until = offsetof(struct due_watch, until)},
 	[DUE_DONE] = {"done"},

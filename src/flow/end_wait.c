@@ -18,7 +18,7 @@ static void go_sleep(struct end_wait *w, const struct answer *answer)
 	task_go(&w->task, WAIT_SLEEPING);
 }
 
-static void take_start(struct end_wait *w, const struct answer *answer)
+static void end_wait_take_start(struct end_wait *w, const struct answer *answer)
 {
 	w->deadline = mono_add_ms(answer->mono, w->wait_ms);
 	if (w->begun)
@@ -77,7 +77,7 @@ TASK_UNIT(build_wait_read, struct end_wait, w, w->kind->read(w, unit));
 TASK_UNIT(build_look, struct end_wait, w, subject_read(unit, w->subject));
 
 static const TASK_STATES(struct end_wait) wait_states[] = {
-	[WAIT_NEW] = {"new", take_start},
+	[WAIT_NEW] = {"new", end_wait_take_start},
 	[WAIT_READING] = {"reading", take_wait_read, build_wait_read},
 	[WAIT_LOOKING] = {"looking", take_looked, build_look},
 	[WAIT_SLEEPING] = {"sleeping", take_woke, .until = offsetof(struct end_wait, look_at)},

@@ -15,7 +15,8 @@
 
 /* ---- going on ---- */
 
-static void fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output);
+static void entity_step_fail(struct entity_step *s, const struct answer *answer, enum hx_code code,
+			     struct slice output);
 
 void step_start_finish(struct entity_step *s, const struct answer *answer)
 {
@@ -32,7 +33,7 @@ void step_start_finish(struct entity_step *s, const struct answer *answer)
 	else if (s->acted)
 		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the answer of the action is too large to be written");
 	else
-		fail(s, answer, HX_TOO_LARGE, slice_str("the step's texts are too large"));
+		entity_step_fail(s, answer, HX_TOO_LARGE, slice_str("the step's texts are too large"));
 }
 
 /* Nothing is begun under a lease that may be over. The claim then ends by its time. */
@@ -87,7 +88,7 @@ void step_start_work(struct entity_step *s, const struct answer *answer)
 }
 
 /* An action, a validation or the finish's own sql said no. The caller hears of that, whatever the release does. */
-static void fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output)
+static void entity_step_fail(struct entity_step *s, const struct answer *answer, enum hx_code code, struct slice output)
 {
 	s->output = arena_copy(s->arena, output);
 	s->task.code = code;
@@ -134,7 +135,7 @@ static void hold_claim(struct entity_step *s, const struct answer *answer, const
 }
 
 /* Something was written down or answered since it was read: that decides what may be sent now. */
-static void read_again(struct entity_step *s)
+static void entity_step_read_again(struct entity_step *s)
 {
 	s->input = s->rq->input.raw;
 	s->sender = s->requester;
@@ -148,7 +149,7 @@ static void take_claim_lost(struct entity_step *s)
 	if (s->notes++ == ADOPTIONS_MAX)
 		step_end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
 	else
-		read_again(s);
+		entity_step_read_again(s);
 }
 
 static void take_claimed(struct entity_step *s, const struct answer *answer)
@@ -215,13 +216,13 @@ static void take_validated(struct entity_step *s, const struct answer *answer)
 		start_act(s, answer);
 		break;
 	case ACT_INVALID:
-		fail(s, answer, HX_INVALID, answer->output);
+		entity_step_fail(s, answer, HX_INVALID, answer->output);
 		break;
 	case ACT_CLAIM_LOST:
 		step_end(s, HX_STORE_UNAVAILABLE); /* nothing was done yet; the claim is gone, or will be */
 		break;
 	default: /* a validation has no effect, so not knowing its outcome is the same as not having it */
-		fail(s, answer, HX_ACTION_FAILED, answer->output);
+		entity_step_fail(s, answer, HX_ACTION_FAILED, answer->output);
 	}
 }
 
@@ -254,7 +255,7 @@ static void take_noted(struct entity_step *s, const struct answer *answer)
 	} else if (s->notes++ == ADOPTIONS_MAX) {
 		step_end_saying(s, HX_CONCURRENCY_ERROR, "others are firing this step at the same time");
 	} else {
-		read_again(s);
+		entity_step_read_again(s);
 	}
 }
 
@@ -269,7 +270,7 @@ static void take_note_looked_up(struct entity_step *s, const struct answer *answ
 }
 
 /* Whoever fires it waits, so there is no rest: it is tried again at once, or not here. */
-static struct next next_of(const struct entity_step *s, const struct answer *answer)
+static struct next entity_step_next_of(const struct entity_step *s, const struct answer *answer)
 {
 	static const struct run_retry at_once = {.max_attempts = 1 + STEP_UNKNOWN_RETRIES};
 
@@ -288,7 +289,7 @@ static void take_unknown(struct entity_step *s, const struct answer *answer)
 
 	s->output = arena_copy(s->arena, answer->output);
 	s->unknowns++;
-	next = next_of(s, answer);
+	next = entity_step_next_of(s, answer);
 	if (next.what == NEXT_AGAIN && !next.rest_ms)
 		start_act(s, answer);
 	else if (next.what == NEXT_PROBE)
@@ -309,10 +310,10 @@ static void take_unsettled(struct entity_step *s, const struct answer *answer)
 	if (s->claimed || s->doubt || answer->not_before_ms)
 		take_unknown(s, answer);
 	else
-		fail(s, answer, HX_ACTION_FAILED, answer->output);
+		entity_step_fail(s, answer, HX_ACTION_FAILED, answer->output);
 }
 
-static void take_acted(struct entity_step *s, const struct answer *answer)
+static void entity_step_take_acted(struct entity_step *s, const struct answer *answer)
 {
 	bool no = answer->outcome != ACT_OK && answer->outcome != ACT_CLAIM_LOST, open = false;
 
@@ -336,10 +337,10 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 		break;
 	case ACT_FAILED:
 	case ACT_FAILED_FOR_GOOD:
-		fail(s, answer, HX_ACTION_FAILED, answer->output);
+		entity_step_fail(s, answer, HX_ACTION_FAILED, answer->output);
 		break;
 	case ACT_INVALID:
-		fail(s, answer, HX_INVALID, answer->output);
+		entity_step_fail(s, answer, HX_INVALID, answer->output);
 		break;
 	case ACT_UNSETTLED:
 		take_unsettled(s, answer);
@@ -353,7 +354,7 @@ static void take_acted(struct entity_step *s, const struct answer *answer)
 	}
 }
 
-static void take_probed(struct entity_step *s, const struct answer *answer)
+static void entity_step_take_probed(struct entity_step *s, const struct answer *answer)
 {
 	struct slice output;
 
@@ -365,7 +366,7 @@ static void take_probed(struct entity_step *s, const struct answer *answer)
 		break;
 	case PROBE_NOT_DONE:
 		s->answered = true;
-		fail(s, answer, HX_ACTION_FAILED, slice_str("the probe says that it was not done"));
+		entity_step_fail(s, answer, HX_ACTION_FAILED, slice_str("the probe says that it was not done"));
 		break;
 	case PROBE_UNKNOWN:
 		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the probe does not know either");
@@ -400,7 +401,7 @@ static void refused(struct entity_step *s, const struct answer *answer)
 	unit_init(&unit, s->stamp.op);
 	step_build_finish(s, &unit);
 	snprintf(words, sizeof words, "{\"statement\":\"%s\"}", unit.lines[answer->result->line].stmt->name);
-	fail(s, answer, HX_INVALID, slice_str(words));
+	entity_step_fail(s, answer, HX_INVALID, slice_str(words));
 }
 
 /* The effect is there, and the store does not take its transition. Releasing it would let it happen again, as another
@@ -439,7 +440,7 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 			unwritable(s, result->error.detail);
 		else if (result->error.code == HX_DATA_ERROR ||
 			 (result->error.code == HX_ACTION_FAILED && !s->acted && step_is_sql(s)))
-			fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
+			entity_step_fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
 		else if (s->acted)
 			step_end_saying(s, HX_OUTCOME_UNKNOWN,
 					"the action was done and the store was lost before that was written");
@@ -539,8 +540,8 @@ static const TASK_STATES(struct entity_step) step_states[] = {
 	[STEP_VALIDATING] = {"validating", take_validated, .act = step_call_validation},
 	[STEP_NOTING] = {"writing its call down", take_noted, step_build_note},
 	[STEP_LOOKING_UP_NOTE] = {"looking up whether it is written", take_note_looked_up, step_build_look_up_note},
-	[STEP_ACTING] = {"acting", take_acted, .act = step_call_action},
-	[STEP_PROBING] = {"probing", take_probed, .act = step_call_probe},
+	[STEP_ACTING] = {"acting", entity_step_take_acted, .act = step_call_action},
+	[STEP_PROBING] = {"probing", entity_step_take_probed, .act = step_call_probe},
 	[STEP_FINISHING] = {"finishing", take_finished, step_build_finish},
 	[STEP_LOOKING_UP_FINISH] = {"looking up its finish", take_finish_looked_up, step_build_look_up},
 	[STEP_CHANGING] = {"changing its data", take_changed, step_build_change},

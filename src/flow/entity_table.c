@@ -219,8 +219,8 @@ void entity_table_count_sql(const struct user_table *t, bool postgres, struct st
 			   " json_each(?1)) LIMIT ?2) x GROUP BY x.status ORDER BY x.status");
 }
 
-static void make(struct db_stmt *stmt, const char *name, const char *in, const char *out, const struct user_table *t,
-		 const char *pattern, struct arena *arena)
+static void entity_table_make(struct db_stmt *stmt, const char *name, const char *in, const char *out,
+			      const struct user_table *t, const char *pattern, struct arena *arena)
 {
 	LOCAL_STRBUF(sb, SQL_BYTES_MAX);
 
@@ -266,17 +266,20 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	if (!table)
 		return NULL;
 	table->time = time_of(type_of(columns, t->updated_at)->s, postgres);
-	make(&table->read, "table_read", "ts", ENTITY_OUT, t, SELECT " WHERE u.%I = ?2", arena);
-	make(&table->list, "table_list", "ttii", ENTITY_OUT, t,
-	     SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') ORDER BY u.%I LIMIT ?4", arena);
-	make(&table->list_after, "table_list_after", "ttiis", ENTITY_OUT, t,
-	     SELECT
-	     " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
-	     arena);
+	entity_table_make(&table->read, "table_read", "ts", ENTITY_OUT, t, SELECT " WHERE u.%I = ?2", arena);
+	entity_table_make(
+		&table->list, "table_list", "ttii", ENTITY_OUT, t,
+		SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') ORDER BY u.%I LIMIT ?4", arena);
+	entity_table_make(
+		&table->list_after, "table_list_after", "ttiis", ENTITY_OUT, t,
+		SELECT
+		" WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
+		arena);
 	stamped = table->time == TABLE_TIME_TIMESTAMP;
-	make(&table->transition, "table_transition", "ttiss", "i", t, stamped ? UPDATE(AS_TIMESTAMP) : UPDATE("?4"),
-	     arena);
-	make(&table->leave, "table_leave", "ttiss", "i", t, stamped ? LEAVE(AS_TIMESTAMP) : LEAVE("?4"), arena);
+	entity_table_make(&table->transition, "table_transition", "ttiss", "i", t,
+			  stamped ? UPDATE(AS_TIMESTAMP) : UPDATE("?4"), arena);
+	entity_table_make(&table->leave, "table_leave", "ttiss", "i", t, stamped ? LEAVE(AS_TIMESTAMP) : LEAVE("?4"),
+			  arena);
 	table->transition.foreign = table->leave.foreign = true; /* the user's triggers run with them */
 	return arena->failed ? NULL : table;
 }

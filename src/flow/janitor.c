@@ -32,7 +32,7 @@ static const struct janitor_rule *rule_of(const struct janitor_rules *rules, int
 }
 
 /* The next claim of the page, or the next page, or the end. */
-static void go_on(struct janitor *j, const struct answer *answer)
+static void janitor_go_on(struct janitor *j, const struct answer *answer)
 {
 	if (j->page_at < j->page_n) {
 		j->stamp = flow_stamp(answer);
@@ -67,7 +67,7 @@ static void take_page(struct janitor *j, const struct answer *answer)
 		else
 			j->page[j->page_n++] = claim;
 	}
-	go_on(j, answer);
+	janitor_go_on(j, answer);
 }
 
 /*
@@ -110,7 +110,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 	wall_time_format(j->stamp.at, j->stamp_text);
 	if (wish == UNKNOWN_PROBE) {
 		j->handed[j->handed_n++] = j->page[j->page_at++];
-		go_on(j, answer);
+		janitor_go_on(j, answer);
 	} else {
 		task_go(&j->task, wish == UNKNOWN_HOLD ? JANITOR_HOLDING : JANITOR_REVERTING);
 	}
@@ -127,7 +127,7 @@ static void note_ended(struct janitor *j)
 	memcpy(ended->name, j->name, sizeof j->name);
 }
 
-static void take_start(struct janitor *j, const struct answer *answer)
+static void janitor_take_start(struct janitor *j, const struct answer *answer)
 {
 	task_go(&j->task, answer->mono.ns < j->start_at.ns ? JANITOR_SLEEPING : JANITOR_SCANNING);
 }
@@ -141,7 +141,7 @@ static void take_ended(struct janitor *j, const struct answer *answer)
 		note_ended(j);
 	}
 	j->page_at++;
-	go_on(j, answer);
+	janitor_go_on(j, answer);
 }
 
 /* page_at stands after the page. */
@@ -173,8 +173,8 @@ static void build_revert(const struct janitor *j, struct unit *unit)
 }
 
 static const TASK_STATES(struct janitor) janitor_states[] = {
-	[JANITOR_NEW] = {"new", take_start},
-	[JANITOR_SLEEPING] = {"sleeping", take_start, .until = offsetof(struct janitor, start_at)},
+	[JANITOR_NEW] = {"new", janitor_take_start},
+	[JANITOR_SLEEPING] = {"sleeping", janitor_take_start, .until = offsetof(struct janitor, start_at)},
 	[JANITOR_SCANNING] = {"scanning", take_page, build_scan},
 	[JANITOR_LOOKING] = {"looking who claimed", take_looked, build_look},
 	[JANITOR_REVERTING] = {"reverting", take_ended, build_revert},
@@ -183,7 +183,7 @@ static const TASK_STATES(struct janitor) janitor_states[] = {
 };
 
 /* What it has looked up is of the claim that it ends, and what it has dealt with is gone from the page. */
-static void forget(void *copy)
+static void janitor_forget(void *copy)
 {
 	struct janitor *j = copy;
 
@@ -199,7 +199,7 @@ static void forget(void *copy)
 }
 
 static const struct task_shape janitor_shape = SHAPE(
-	struct janitor, forget, PART_WITH(INNER, struct janitor, stamp, &stamp_noted_shape),
+	struct janitor, janitor_forget, PART_WITH(INNER, struct janitor, stamp, &stamp_noted_shape),
 	PART(IGNORED, struct janitor, stamp_text)); /* the time of the stamp */
 
 TASK_KIND(janitor_kind, "janitor", struct janitor, janitor_states, .op = offsetof(struct janitor, stamp.op),

@@ -296,7 +296,7 @@ static int64_t int_or_none(const struct db_value *cell)
 }
 
 /* Reads the row as it is, and goes on only when it can be claimed. */
-static void take_read(struct job_run *j, const struct answer *answer)
+static void job_take_read(struct job_run *j, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 	struct slice status;
@@ -348,12 +348,12 @@ static void go_end(struct job_run *j, const struct answer *answer, const char *t
 	task_go(&j->task, JOB_AT_ENDING);
 }
 
-static enum on_unknown policy_of(const struct job_run *j)
+static enum on_unknown job_policy_of(const struct job_run *j)
 {
 	return policy_of_effect(j->action && j->action->effect != EFFECT_CLAIMED);
 }
 
-static struct next next_of(const struct job_run *j, const struct answer *answer, enum heard heard)
+static struct next job_next_of(const struct job_run *j, const struct answer *answer, enum heard heard)
 {
 	struct run_retry retry = {
 		.max_attempts = j->policy->attempts_max,
@@ -365,7 +365,7 @@ static struct next next_of(const struct job_run *j, const struct answer *answer,
 	return what_next(&(struct tried){
 		.heard = heard,
 		.doubt = j->doubt,
-		.policy = policy_of(j),
+		.policy = job_policy_of(j),
 		.retry = &retry,
 		.attempt = j->attempt,
 		.now_ms = answer->now.ms,
@@ -411,14 +411,14 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 		return;
 	}
 	if (!j->action) { /* this node may simply not have the definition yet */
-		struct next next = next_of(j, answer, HEARD_NOT_DONE);
+		struct next next = job_next_of(j, answer, HEARD_NOT_DONE);
 
 		next.unsettled_since = j->unsettled_since; /* nobody was asked: that is as it was */
 		go_next(j, answer, &next, slice_str("its action is in no definition that this node knows"));
 		return;
 	}
 
-	if (j->doubt && policy_of(j) == UNKNOWN_HOLD) { /* mutant: delivered-in-doubt -> if (0) { */
+	if (j->doubt && job_policy_of(j) == UNKNOWN_HOLD) { /* mutant: delivered-in-doubt -> if (0) { */
 		go_end(j, answer, JOB_PARKED, 0, slice_str("its worker died, and it may have been delivered"));
 		return;
 	}
@@ -433,7 +433,7 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 			HX_STORE_UNAVAILABLE); /* the claim took longer than it lasts: the janitor gives the job back */
 }
 
-static void take_acted(struct job_run *j, const struct answer *answer)
+static void job_take_acted(struct job_run *j, const struct answer *answer)
 {
 	struct next next;
 
@@ -441,7 +441,7 @@ static void take_acted(struct job_run *j, const struct answer *answer)
 		task_end(&j->task, HX_STALE_FENCE);
 		return;
 	}
-	next = next_of(j, answer, heard_of(answer->outcome));
+	next = job_next_of(j, answer, heard_of(answer->outcome));
 	go_next(j, answer, &next, answer->output);
 }
 
@@ -497,7 +497,7 @@ static void build_claim(const struct job_run *j, struct unit *unit)
 		 j->sent_version ? db_int(j->sent_version) : db_null());
 }
 
-static struct act_call call_of(const struct job_run *j)
+static struct act_call job_call_of(const struct job_run *j)
 {
 	return (struct act_call){
 		.action = j->action,
@@ -513,22 +513,22 @@ static struct act_call call_of(const struct job_run *j)
 
 static const TASK_STATES(struct job_run) job_states[] = {
 	[JOB_AT_NEW] = {"new", .then = JOB_AT_READING},
-	[JOB_AT_READING] = {"reading", take_read, build_read},
+	[JOB_AT_READING] = {"reading", job_take_read, build_read},
 	[JOB_AT_CLAIMING] = {"claiming", take_claimed, build_claim},
-	[JOB_AT_ACTING] = {"delivering", take_acted, .act = call_of},
+	[JOB_AT_ACTING] = {"delivering", job_take_acted, .act = job_call_of},
 	[JOB_AT_ENDING] = {"ending", take_ended, build_end},
 	[JOB_AT_DONE] = {"done"},
 };
 
 /* A rest before the next try is spread by a fresh id. */
-static void forget(void *copy)
+static void job_forget(void *copy)
 {
 	struct job_run *j = copy;
 
 	j->due_in_ms = j->due_in_ms > 0 ? shape_rest(j->due_in_ms) : j->due_in_ms;
 }
 
-static const struct task_shape job_shape = SHAPE(struct job_run, forget,
+static const struct task_shape job_shape = SHAPE(struct job_run, job_forget,
 	PART(TEXT, struct job_run, from, to),
 	PART(SLICE, struct job_run, key, payload, error, trace),
 	PART_WITH(INNER, struct job_run, stamp, &stamp_noted_shape));

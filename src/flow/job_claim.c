@@ -156,7 +156,7 @@ static void go_claim(struct job_claim *c, const struct answer *answer)
 		task_end(&c->task, HX_OK);
 }
 
-static void take_start(struct job_claim *c, const struct answer *answer)
+static void job_claim_take_start(struct job_claim *c, const struct answer *answer)
 {
 	c->deadline = mono_add_ms(answer->mono, c->rq->wait_ms);
 	c->queues = queues_text(c->rq, c->arena);
@@ -237,7 +237,7 @@ static void build_next(const struct job_claim *c, struct unit *unit)
 }
 
 static const TASK_STATES(struct job_claim) claim_states[] = {
-	[CLAIM_JOBS_NEW] = {"new", take_start},
+	[CLAIM_JOBS_NEW] = {"new", job_claim_take_start},
 	[CLAIM_JOBS_CLAIMING] = {"claiming", take_claimed, build_claim},
 	[CLAIM_JOBS_READING] = {"reading when the next is due", take_next, build_next},
 	[CLAIM_JOBS_SLEEPING] = {"sleeping", go_claim, .until = offsetof(struct job_claim, until),
@@ -250,7 +250,7 @@ static const struct task_shape claimed_shape = SHAPE(struct job_claimed, NULL,
 	PART(SLICE, struct job_claimed, queue, payload, key, trace));
 
 /* Of several only the first would count: a worker of the simulator takes one. */
-static void forget(void *copy)
+static void forget_job_claim(void *copy)
 {
 	struct job_claim *c = copy;
 
@@ -258,7 +258,7 @@ static void forget(void *copy)
 	c->jobs = c->n ? c->jobs : NULL;
 }
 
-static const struct task_shape claim_shape = SHAPE(struct job_claim, forget,
+static const struct task_shape claim_shape = SHAPE(struct job_claim, forget_job_claim,
 	PART_WITH(OBJECT, struct job_claim, jobs, &claimed_shape),
 	PART_WITH(INNER, struct job_claim, stamp, &stamp_shape),
 	PART(SLICE, struct job_claim, queues));

@@ -81,7 +81,7 @@ DB_STMT(stmt_seen, "job_push_seen", "tt", "i",
 
 enum { PUSH_NEW, PUSH_PUSHING, PUSH_LOOKING, PUSH_DONE };
 
-static void add_text(struct strbuf *text, struct slice s)
+static void job_push_add_text(struct strbuf *text, struct slice s)
 {
 	strbuf_add_char(text, ',');
 	if (s.p)
@@ -90,26 +90,26 @@ static void add_text(struct strbuf *text, struct slice s)
 		strbuf_add_str(text, "null");
 }
 
-static void add_row(struct strbuf *text, const struct job_push_item *item)
+static void job_push_add_row(struct strbuf *text, const struct job_push_item *item)
 {
 	strbuf_addf(text, "[%lld", (long long)item->subject);
-	add_text(text, item->queue);
-	add_text(text, slice_str(id_text("job", item->subject).text));
-	add_text(text, item->payload);
+	job_push_add_text(text, item->queue);
+	job_push_add_text(text, slice_str(id_text("job", item->subject).text));
+	job_push_add_text(text, item->payload);
 	if (item->due_at_ms)
 		strbuf_addf(text, ",%lld", (long long)item->due_at_ms);
 	else
 		strbuf_add_str(text, ",null");
 	strbuf_addf(text, ",%lld", (long long)item->priority);
-	add_text(text, item->key);
+	job_push_add_text(text, item->key);
 	strbuf_add_char(text, ']');
 }
 
-static void add_name(struct strbuf *text, const struct job_push_item *item)
+static void job_push_add_name(struct strbuf *text, const struct job_push_item *item)
 {
 	strbuf_addf(text, "[%lld", (long long)item->subject);
-	add_text(text, item->queue);
-	add_text(text, item->key);
+	job_push_add_text(text, item->queue);
+	job_push_add_text(text, item->key);
 	strbuf_add_char(text, ']');
 }
 
@@ -129,7 +129,7 @@ static struct slice make_text(struct job_push *p, void (*add)(struct strbuf *, c
 	return made;
 }
 
-static void take_start(struct job_push *p, const struct answer *answer)
+static void job_push_take_start(struct job_push *p, const struct answer *answer)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		p->items[i].subject = id_next(answer->ids, answer->now);
@@ -138,8 +138,8 @@ static void take_start(struct job_push *p, const struct answer *answer)
 			return;
 		}
 	}
-	p->rows = make_text(p, add_row);
-	p->names = make_text(p, add_name);
+	p->rows = make_text(p, job_push_add_row);
+	p->names = make_text(p, job_push_add_name);
 	p->stamp = flow_stamp(answer);
 	task_go(&p->task, PUSH_PUSHING);
 	if (!p->rows.p || !p->names.p)
@@ -204,7 +204,7 @@ static void build_push(const struct job_push *p, struct unit *unit)
 }
 
 static const TASK_STATES(struct job_push) push_states[] = {
-	[PUSH_NEW] = {"new", take_start},
+	[PUSH_NEW] = {"new", job_push_take_start},
 	[PUSH_PUSHING] = {"pushing", take_pushed, build_push},
 	[PUSH_LOOKING] = {"looking for what was pushed", take_looked, build_look},
 	[PUSH_DONE] = {"done"},

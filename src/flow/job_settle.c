@@ -86,7 +86,7 @@ static void park(struct job_settle *s, struct slice words)
 	s->ending = (struct job_ending){.due_in_ms = -1, .error = words};
 }
 
-static struct next next_of(const struct db_rows *rows, enum heard heard, int64_t drawn)
+static struct next job_settle_next_of(const struct db_rows *rows, enum heard heard, int64_t drawn)
 {
 	struct run_retry retry = {
 		.max_attempts = db_cell(rows, 0, ATTEMPTS_MAX)->i,
@@ -106,7 +106,7 @@ static struct next next_of(const struct db_rows *rows, enum heard heard, int64_t
 static void decide_failed(struct job_settle *s, const struct db_rows *rows, int64_t drawn)
 {
 	struct slice words = s->rq->output.p ? s->rq->output : slice_str("");
-	struct next next = next_of(rows, s->rq->retryable ? HEARD_NOT_DONE : HEARD_REFUSED, drawn);
+	struct next next = job_settle_next_of(rows, s->rq->retryable ? HEARD_NOT_DONE : HEARD_REFUSED, drawn);
 
 	if (next.what != NEXT_AGAIN) {
 		park(s, words);
@@ -119,7 +119,8 @@ static void decide_failed(struct job_settle *s, const struct db_rows *rows, int6
 /* The worker may have done it, or not. An after-effect is left to whoever takes it next: see job.h. */
 static void decide_lapsed(struct job_settle *s, const struct db_rows *rows)
 {
-	bool again = is_after_effect(rows) || next_of(rows, HEARD_UNKNOWN, /* drawn= */ 0).what == NEXT_AGAIN;
+	bool again = is_after_effect(rows) ||
+		     job_settle_next_of(rows, HEARD_UNKNOWN, /* drawn= */ 0).what == NEXT_AGAIN;
 
 	if (again) {
 		s->to = JOB_AVAILABLE;
@@ -131,7 +132,7 @@ static void decide_lapsed(struct job_settle *s, const struct db_rows *rows)
 	}
 }
 
-static void decide(struct job_settle *s, const struct db_rows *rows, const struct answer *answer)
+static void job_settle_decide(struct job_settle *s, const struct db_rows *rows, const struct answer *answer)
 {
 	const struct db_value *run = db_cell(rows, 0, RUN);
 
@@ -159,7 +160,7 @@ static void decide(struct job_settle *s, const struct db_rows *rows, const struc
 	task_go(&s->task, SETTLE_SETTLING);
 }
 
-static void take_start(struct job_settle *s, const struct answer *answer)
+static void job_settle_take_start(struct job_settle *s, const struct answer *answer)
 {
 	bool simple = s->rq->kind == JOB_HEARTBEAT || s->rq->kind == JOB_COMPLETE;
 
@@ -169,7 +170,7 @@ static void take_start(struct job_settle *s, const struct answer *answer)
 	task_go(&s->task, simple ? SETTLE_TRYING : SETTLE_READING);
 }
 
-static void take_read(struct job_settle *s, const struct answer *answer)
+static void job_settle_take_read(struct job_settle *s, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 
@@ -180,7 +181,7 @@ static void take_read(struct job_settle *s, const struct answer *answer)
 	else if (!is_this_claim(s->rq, rows))
 		task_end(&s->task, HX_STALE_FENCE);
 	else
-		decide(s, rows, answer);
+		job_settle_decide(s, rows, answer);
 }
 
 static void settled(struct job_settle *s)
@@ -298,9 +299,9 @@ TASK_UNIT(build_read, struct job_settle, s, UNIT_ADD(unit, UNIT_ANY, &stmt_read,
 TASK_UNIT(build_look_up, struct job_settle, s, subject_look_up(unit, s->rq->subject, s->stamp.op));
 
 static const TASK_STATES(struct job_settle) settle_states[] = {
-	[SETTLE_NEW] = {"new", take_start},
+	[SETTLE_NEW] = {"new", job_settle_take_start},
 	[SETTLE_TRYING] = {"trying", take_settled, build_settle},
-	[SETTLE_READING] = {"reading", take_read, build_read},
+	[SETTLE_READING] = {"reading", job_settle_take_read, build_read},
 	[SETTLE_SETTLING] = {"settling", take_settled, build_settle},
 	[SETTLE_LOOKING_UP] = {"looking up whether it was settled", take_looked_up, build_look_up},
 	[SETTLE_DONE] = {"done"},

@@ -112,7 +112,7 @@ int64_t node_choose(const struct db_rows *rows, uint64_t draw)
 
 enum { NODE_NEW, NODE_SLEEPING, NODE_READING, NODE_TAKING, NODE_RENEWING, NODE_DONE };
 
-static void take_start(struct node_lease *l, const struct answer *answer)
+static void node_lease_take_start(struct node_lease *l, const struct answer *answer)
 {
 	l->draw = (uint64_t)answer->id * 0x9e3779b97f4a7c15u >> 32;
 	l->asked = answer->mono;
@@ -135,7 +135,7 @@ static void take_numbers(struct node_lease *l, const struct answer *answer)
 		task_go(&l->task, NODE_TAKING);
 }
 
-static void take_written(struct node_lease *l, const struct answer *answer)
+static void node_lease_take_written(struct node_lease *l, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
@@ -172,11 +172,11 @@ TASK_UNIT(build_take, struct node_lease, l, node_take(unit, l->number, l->name, 
 TASK_UNIT(build_renew, struct node_lease, l, node_renew(unit, l->number, l->token, l->name));
 
 static const TASK_STATES(struct node_lease) node_states[] = {
-	[NODE_NEW] = {"new", take_start},
-	[NODE_SLEEPING] = {"sleeping", take_start, .until = offsetof(struct node_lease, start_at)},
+	[NODE_NEW] = {"new", node_lease_take_start},
+	[NODE_SLEEPING] = {"sleeping", node_lease_take_start, .until = offsetof(struct node_lease, start_at)},
 	[NODE_READING] = {"reading", take_numbers, build_scan},
-	[NODE_TAKING] = {"taking", take_written, build_take},
-	[NODE_RENEWING] = {"renewing", take_written, build_renew},
+	[NODE_TAKING] = {"taking", node_lease_take_written, build_take},
+	[NODE_RENEWING] = {"renewing", node_lease_take_written, build_renew},
 	[NODE_DONE] = {"done"},
 };
 

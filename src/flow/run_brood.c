@@ -30,8 +30,8 @@ static void rest_for(struct run_drive *d, const struct answer *answer, const str
 	plan_rest(d, RUN_WAITING);
 }
 
-static void fail(struct run_drive *d, const struct answer *answer, const struct run_step *step, const char *code,
-		 struct slice message)
+static void run_brood_fail(struct run_drive *d, const struct answer *answer, const struct run_step *step,
+			   const char *code, struct slice message)
 {
 	d->move.attempt = 1;
 	d->move.redo = plan_is_standing(d, step->position) ? d->row.redo : 0;
@@ -42,7 +42,7 @@ static void fail(struct run_drive *d, const struct answer *answer, const struct 
 static void fail_with(struct run_drive *d, const struct answer *answer, const struct run_step *step,
 		      const struct hx_error *err)
 {
-	fail(d, answer, step, hx_code_name(err->code), slice_str(err->detail));
+	run_brood_fail(d, answer, step, hx_code_name(err->code), slice_str(err->detail));
 }
 
 /* ---- what children are told ---- */
@@ -132,8 +132,8 @@ static bool find_machine(struct run_drive *d, const struct answer *answer, const
 		brood->machine = d->policy->machine_of(d->policy->context, slice_str(step->workflow), RUN_NEWEST);
 	if (brood->machine)
 		return true;
-	fail(d, answer, step, "NOT_FOUND",
-	     slice_str(text_printf(d->arena, "there is no workflow \"%s\" of kind run", step->workflow)));
+	run_brood_fail(d, answer, step, "NOT_FOUND",
+		       slice_str(text_printf(d->arena, "there is no workflow \"%s\" of kind run", step->workflow)));
 	return false;
 }
 
@@ -144,8 +144,8 @@ static const char *scope_of(const struct run_step *step, int64_t n)
 }
 
 /* Children from number `from` on, and the run waits for them and for those that are open already. */
-static void begin(struct run_drive *d, const struct answer *answer, const struct run_step *step, struct json items,
-		  int64_t from, int64_t n, int64_t open, bool more, struct slice saved)
+static void run_brood_begin(struct run_drive *d, const struct answer *answer, const struct run_step *step,
+			    struct json items, int64_t from, int64_t n, int64_t open, bool more, struct slice saved)
 {
 	struct run_brood *brood = &d->move.brood;
 	struct hx_error err = {0};
@@ -153,7 +153,7 @@ static void begin(struct run_drive *d, const struct answer *answer, const struct
 	int64_t made = 0;
 
 	if (d->row.depth >= RUN_DEPTH_MAX) {
-		fail(d, answer, step, "TOO_DEEP", slice_str("children of children are at most 16 deep"));
+		run_brood_fail(d, answer, step, "TOO_DEEP", slice_str("children of children are at most 16 deep"));
 		return;
 	}
 	*brood = (struct run_brood){.step = step, .from = from, .key = child_key(d, step)};
@@ -243,7 +243,8 @@ static bool end_step(struct run_drive *d, const struct answer *answer, const str
 		strbuf_add_str(&text, "null");
 	output = arena_copy(d->arena, strbuf_slice(&text));
 	if (text.failed) {
-		fail(d, answer, step, "TOO_LARGE", slice_str("what its children have put out is too large together"));
+		run_brood_fail(d, answer, step, "TOO_LARGE",
+			       slice_str("what its children have put out is too large together"));
 		return false;
 	}
 	plan_ended(d, answer, step, RUN_STEP_COMPLETED, 1, output, started);
@@ -277,7 +278,7 @@ static void fail_by_child(struct run_drive *d, const struct answer *answer, cons
 		strbuf_addf(&words, "%.*s: %.*s", SLICE_ARGS(code), SLICE_ARGS(why));
 	else
 		strbuf_add_str(&words, "it was cancelled");
-	fail(d, answer, step, "CHILD_FAILED", arena_copy(d->arena, strbuf_slice(&words)));
+	run_brood_fail(d, answer, step, "CHILD_FAILED", arena_copy(d->arena, strbuf_slice(&words)));
 }
 
 /* Those that are open are to come to an end: the run waits for that. */
@@ -323,7 +324,7 @@ void plan_stop_children(struct run_drive *d, const struct answer *answer, const 
 	} else if (d->kids.open) { /* mutant: failed-with-open-children -> } else if (0) { */
 		stop(d, answer, step, CHILD_ASKED_FAIL, /* but= */ -1);
 	} else {
-		fail(d, answer, step, code, message);
+		run_brood_fail(d, answer, step, code, message);
 	}
 }
 
@@ -346,14 +347,14 @@ static bool count_items(struct run_drive *d, const struct answer *answer, const 
 	}
 	*ret_items = json_trust(value);
 	if (json_type(*ret_items) != JSON_ARRAY) {
-		fail(d, answer, step, "VALIDATION_ERROR", slice_str("over is not an array"));
+		run_brood_fail(d, answer, step, "VALIDATION_ERROR", slice_str("over is not an array"));
 		return false;
 	}
 	it = json_iter_of(*ret_items);
 	for (*ret_n = 0; json_iter_element(&it, &item); (*ret_n)++)
 		;
 	if (*ret_n > RUN_MAP_ITEMS_MAX) {
-		fail(d, answer, step, "TOO_LARGE", slice_str("over has more than 100000 items"));
+		run_brood_fail(d, answer, step, "TOO_LARGE", slice_str("over has more than 100000 items"));
 		return false;
 	}
 	return true;
@@ -388,15 +389,15 @@ static bool pass_all(struct run_drive *d, const struct answer *answer, const str
 		if (kids->open)
 			stop(d, answer, step, CHILD_ASKED_FAIL, /* but= */ -1);
 		else
-			fail(d, answer, step, "TOO_LARGE",
-			     slice_str("what its children have put out is too large together"));
+			run_brood_fail(d, answer, step, "TOO_LARGE",
+				       slice_str("what its children have put out is too large together"));
 		return false;
 	}
 	n = room_of(d, step, of);
 	if (n > 0)
-		begin(d, answer, step, items, kids->begun, n, kids->open,
-		      kids->begun + n < of && (step->type != RUN_MAP || kids->open + n < step->concurrency),
-		      slice_str("{}"));
+		run_brood_begin(d, answer, step, items, kids->begun, n, kids->open,
+				kids->begun + n < of && (step->type != RUN_MAP || kids->open + n < step->concurrency),
+				slice_str("{}"));
 	else if (kids->open)
 		rest_for(d, answer, step, kids->open);
 	else
@@ -413,7 +414,8 @@ static bool pass_repeat(struct run_drive *d, const struct answer *answer, const 
 	struct hx_error err;
 
 	if (kids->begun == 0) {
-		begin(d, answer, step, json_trust(slice_str("[]")), 0, 1, 0, /* more= */ false, slice_str("{}"));
+		run_brood_begin(d, answer, step, json_trust(slice_str("[]")), 0, 1, 0, /* more= */ false,
+				slice_str("{}"));
 		return false;
 	}
 	if (kids->open) {
@@ -432,7 +434,7 @@ static bool pass_repeat(struct run_drive *d, const struct answer *answer, const 
 		return true;
 	}
 	if (kids->begun >= step->iterations_max) {
-		fail(d, answer, step, "MAX_REACHED", slice_str("it was repeated as often as max allows"));
+		run_brood_fail(d, answer, step, "MAX_REACHED", slice_str("it was repeated as often as max allows"));
 		return false;
 	}
 	if (last && plan_later(last->completed_at, step->every_ms) > plan_now_ms(d, answer)) {
@@ -441,7 +443,7 @@ static bool pass_repeat(struct run_drive *d, const struct answer *answer, const 
 		d->move.wait_until = d->move.due_at = plan_later(last->completed_at, step->every_ms);
 		return false;
 	}
-	begin(d, answer, step, json_trust(slice_str("[]")), kids->begun, 1, 0, /* more= */ false, saved);
+	run_brood_begin(d, answer, step, json_trust(slice_str("[]")), kids->begun, 1, 0, /* more= */ false, saved);
 	return false;
 }
 

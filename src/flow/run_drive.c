@@ -133,7 +133,7 @@ static bool is_left(struct run_drive *d)
 	return true;
 }
 
-static void take_start(struct run_drive *d, const struct answer *answer)
+static void run_drive_take_start(struct run_drive *d, const struct answer *answer)
 {
 	if (!d->row.machine)
 		task_go(&d->task, DRIVE_READING);
@@ -141,7 +141,7 @@ static void take_start(struct run_drive *d, const struct answer *answer)
 		plan(d, answer);
 }
 
-static void take_read(struct run_drive *d, const struct answer *answer)
+static void run_drive_take_read(struct run_drive *d, const struct answer *answer)
 {
 	int64_t fence = d->row.fence;
 	bool doubt = d->row.doubt;
@@ -254,7 +254,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 }
 
 /* Somebody was first, or the status was shifted under us. What we know we keep, and look again. */
-static void lost(struct run_drive *d)
+static void run_drive_lost(struct run_drive *d)
 {
 	d->kids.step = NULL;
 	if (d->holding && d->losses++ < LOSSES_MAX)
@@ -310,7 +310,7 @@ static void take_moved(struct run_drive *d, const struct answer *answer)
 		moved(d, answer, &answer->result->rows[0]);
 		break;
 	case UNIT_LOST:
-		lost(d);
+		run_drive_lost(d);
 		break;
 	case UNIT_REFUSED:
 		sql_refused(d, answer);
@@ -339,7 +339,7 @@ static void take_looked_up(struct run_drive *d, const struct answer *answer)
 		move(d, answer); /* it did not land and cannot any more */
 }
 
-static void take_acted(struct run_drive *d, const struct answer *answer)
+static void run_drive_take_acted(struct run_drive *d, const struct answer *answer)
 {
 	if (answer->outcome == ACT_CLAIM_LOST) {
 		task_end(&d->task, HX_STALE_FENCE);
@@ -354,7 +354,7 @@ static void take_acted(struct run_drive *d, const struct answer *answer)
 	plan(d, answer);
 }
 
-static void take_probed(struct run_drive *d, const struct answer *answer)
+static void run_drive_take_probed(struct run_drive *d, const struct answer *answer)
 {
 	struct answer told = *answer;
 
@@ -374,7 +374,7 @@ static void take_probed(struct run_drive *d, const struct answer *answer)
 		told.output = slice_str("the probe does not know either");
 		break;
 	}
-	take_acted(d, &told);
+	run_drive_take_acted(d, &told);
 }
 
 static void take_rested(struct run_drive *d, const struct answer *answer)
@@ -393,7 +393,7 @@ TASK_UNIT(build_read_children, struct run_drive, d,
 	  run_children_read(unit, d->row.subject, d->wants_children, d->wanted, d->wanted_of));
 TASK_UNIT(build_look_up, struct run_drive, d, subject_look_up(unit, d->subject, d->stamp.op));
 
-static struct act_call call_of(const struct run_drive *d)
+static struct act_call run_drive_call_of(const struct run_drive *d)
 {
 	const struct run_step *step = drive_step(d);
 
@@ -412,15 +412,15 @@ static struct act_call call_of(const struct run_drive *d)
 }
 
 static const TASK_STATES(struct run_drive) drive_states[] = {
-	[DRIVE_NEW] = {"new", take_start},
-	[DRIVE_READING] = {"reading the run", take_read, build_read},
+	[DRIVE_NEW] = {"new", run_drive_take_start},
+	[DRIVE_READING] = {"reading the run", run_drive_take_read, build_read},
 	[DRIVE_READING_EVENT] = {"reading events", take_event, build_read_event},
 	[DRIVE_READING_CHILDREN] = {"reading children", take_children, build_read_children},
 	[DRIVE_MOVING] = {"moving", take_moved, run_build_move},
 	[DRIVE_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
 	[DRIVE_RESTING] = {"resting", take_rested, .until = offsetof(struct run_drive, rests_until)},
-	[DRIVE_ACTING] = {"acting", take_acted, .act = call_of},
-	[DRIVE_PROBING] = {"probing", take_probed, .act = call_of},
+	[DRIVE_ACTING] = {"acting", run_drive_take_acted, .act = run_drive_call_of},
+	[DRIVE_PROBING] = {"probing", run_drive_take_probed, .act = run_drive_call_of},
 	[DRIVE_DONE] = {"done"},
 };
 

@@ -47,7 +47,7 @@ static void give_up_undo(struct run_drive *d, struct slice message, bool doubt)
 }
 
 /* What became of the step where a cancelled run stands is told, and what is done is undone. */
-static void leave(struct run_drive *d, const struct answer *answer, const char *status, struct slice error)
+static void run_plan_leave(struct run_drive *d, const struct answer *answer, const char *status, struct slice error)
 {
 	d->row.step_status = slice_str(status);
 	d->row.error = error;
@@ -61,7 +61,7 @@ static void not_done(struct run_drive *d, const struct answer *answer, const cha
 	if (d->row.undo >= 0) {
 		give_up_undo(d, message, /* doubt= */ false);
 	} else if (plan_is_at(d, RUN_CANCELLING)) {
-		leave(d, answer, RUN_STEP_FAILED, run_make_error(d, code, message, drive_step(d)));
+		run_plan_leave(d, answer, RUN_STEP_FAILED, run_make_error(d, code, message, drive_step(d)));
 	} else {
 		d->move.attempt = d->row.attempt;
 		d->move.redo = d->row.redo;
@@ -79,7 +79,7 @@ static bool is_pointless(const struct run_drive *d)
 /* It cannot be undone, so there is no point in finding out by doing it once more: it is told, and that is all. */
 static void leave_unknown(struct run_drive *d, const struct answer *answer, struct slice message)
 {
-	leave(d, answer, RUN_STEP_UNKNOWN, run_make_error(d, "OUTCOME_UNKNOWN", message, drive_step(d)));
+	run_plan_leave(d, answer, RUN_STEP_UNKNOWN, run_make_error(d, "OUTCOME_UNKNOWN", message, drive_step(d)));
 }
 
 /* Nobody knows, and it is not tried again by itself. */
@@ -133,19 +133,19 @@ static void try_again(struct run_drive *d, const struct answer *answer, const st
 		rest_for_retry(d, answer, next);
 }
 
-static enum on_unknown policy_of(const struct run_drive *d)
+static enum on_unknown run_plan_policy_of(const struct run_drive *d)
 {
 	if (d->row.undo < 0)
 		return drive_step(d)->on_unknown;
 	return policy_of_effect(drive_step(d)->compensate->effect != EFFECT_CLAIMED);
 }
 
-static struct next next_of(const struct run_drive *d, const struct answer *answer, enum heard heard)
+static struct next run_plan_next_of(const struct run_drive *d, const struct answer *answer, enum heard heard)
 {
 	return what_next(&(struct tried){
 		.heard = heard,
 		.doubt = d->row.doubt,
-		.policy = policy_of(d),
+		.policy = run_plan_policy_of(d),
 		.retry = &drive_step(d)->retry,
 		.attempt = d->row.attempt,
 		.drawn = answer->id,
@@ -156,7 +156,7 @@ static struct next next_of(const struct run_drive *d, const struct answer *answe
 	});
 }
 
-static void done(struct run_drive *d, const struct answer *answer)
+static void run_plan_done(struct run_drive *d, const struct answer *answer)
 {
 	const struct run_step *step = drive_step(d);
 
@@ -180,9 +180,9 @@ static struct next next_after(struct run_drive *d, const struct answer *answer)
 	struct next next;
 
 	d->row.attempt += probe_unknown; /* it has used up one */
-	next = next_of(d, answer, probe_unknown ? HEARD_PROBE_UNKNOWN : heard_of(d->outcome));
+	next = run_plan_next_of(d, answer, probe_unknown ? HEARD_PROBE_UNKNOWN : heard_of(d->outcome));
 	if (next.what == NEXT_PROBE && plan_is_at(d, RUN_PAUSED)) /* whoever carries on asks it */
-		next = next_of(d, answer, HEARD_PROBE_UNKNOWN);
+		next = run_plan_next_of(d, answer, HEARD_PROBE_UNKNOWN);
 	return next;
 }
 
@@ -196,7 +196,7 @@ static void plan_outcome(struct run_drive *d, const struct answer *answer)
 	}
 	switch (next.what) {
 	case NEXT_DONE:
-		done(d, answer);
+		run_plan_done(d, answer);
 		break;
 	case NEXT_AGAIN:
 	case NEXT_SAME_AGAIN:
@@ -228,7 +228,7 @@ static void plan_doubt(struct run_drive *d, const struct answer *answer)
 
 	retry.max_attempts += d->row.past ? TAKEOVERS_MAX : 0;
 	next = what_next(&(struct tried){.heard = HEARD_UNKNOWN,
-					 .policy = policy_of(d),
+					 .policy = run_plan_policy_of(d),
 					 .retry = &retry,
 					 .attempt = d->row.attempt})
 		       .what;
@@ -258,7 +258,7 @@ static void job_timed_out(struct run_drive *d, const struct answer *answer)
 
 	d->move.withdraws = d->row.job;
 	d->row.doubt |= doubt;
-	if (doubt && next_of(d, answer, HEARD_UNKNOWN).what == NEXT_AGAIN)
+	if (doubt && run_plan_next_of(d, answer, HEARD_UNKNOWN).what == NEXT_AGAIN)
 		plan_begin(d, answer, step, /* undone= */ NULL, d->row.attempt + 1, /* doubt= */ true);
 	else if (doubt)
 		not_known(d, answer, slice_str("no worker has told the outcome in time"));
@@ -297,7 +297,7 @@ static void plan_job(struct run_drive *d, const struct answer *answer)
 	if (strcmp(d->row.job_status, JOB_COMPLETED) == 0) {
 		d->row.attempt = d->row.job_attempt;
 		d->output = d->row.job_output.p ? d->row.job_output : slice_str("null");
-		done(d, answer);
+		run_plan_done(d, answer);
 	} else if (strcmp(d->row.job_status, JOB_PARKED) == 0) {
 		d->row.attempt = d->row.job_attempt;
 		d->output = d->row.job_error.p ? d->row.job_error : slice_str("its job was parked");

@@ -111,7 +111,7 @@ static void add_guard(const struct run_drive *d, struct unit *unit)
 		subject_seize(unit, &d->stamp, &move, d->row.version, &stride);
 }
 
-static void add_row(const struct run_drive *d, struct unit *unit)
+static void run_units_add_row(const struct run_drive *d, struct unit *unit)
 {
 	const struct run_move *move = &d->move;
 	struct db_value id = db_int(d->row.subject), at = db_int((int64_t)move->next), attempt = db_int(move->attempt),
@@ -236,7 +236,7 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	add_marker(d, unit);   /* mutant: undone-without-marker */
 	add_taken(d, unit);    /* mutant: event-not-taken */
 	add_children(d, unit); /* before its row, which looks at them */
-	add_row(d, unit);
+	run_units_add_row(d, unit);
 	run_add_effects(d, unit); /* mutant: failure-untold */
 	add_stood(d, unit);       /* mutant: stood-not-kept */
 	if (move->payload.p)

@@ -161,7 +161,7 @@ static void decide_retry(struct run_verb *v, const struct answer *answer)
 }
 
 /* What the verb could have meant by a step; NULL: nothing. */
-static const char *name_of(const struct run_verb *v, const struct run_step *step)
+static const char *run_verb_name_of(const struct run_verb *v, const struct run_step *step)
 {
 	if (v->rq->kind == RUN_EVENT)
 		return step->type == RUN_EXTERNAL_EVENT ? step->event : NULL;
@@ -178,7 +178,7 @@ static void end_unnamed(struct run_verb *v, const char *words)
 	size_t n = 0;
 
 	for (size_t i = 0; known && i < definition->steps_n; i++) {
-		const char *name = name_of(v, &definition->steps[i]);
+		const char *name = run_verb_name_of(v, &definition->steps[i]);
 
 		if (name)
 			known[n++] = name;
@@ -345,7 +345,7 @@ static void decide_asked(struct run_verb *v, const struct answer *answer)
 	end_unchanged(v);
 }
 
-static void decide(struct run_verb *v, const struct answer *answer)
+static void run_verb_decide(struct run_verb *v, const struct answer *answer)
 {
 	static void (*const decisions[])(struct run_verb *, const struct answer *) = {
 		[RUN_CANCEL] = decide_cancel,   [RUN_PAUSE] = decide_pause, [RUN_RESUME] = decide_resume,
@@ -444,7 +444,7 @@ static void take_started(struct run_verb *v, const struct answer *answer)
 	}
 }
 
-static void take_found(struct run_verb *v, const struct answer *answer)
+static void run_verb_take_found(struct run_verb *v, const struct answer *answer)
 {
 	enum hx_code code = HX_STORE_UNAVAILABLE;
 
@@ -467,7 +467,7 @@ static void end_restarted(struct run_verb *v)
 	end_run_verb(v, HX_RESTARTED, text_printf(v->arena, "the run was restarted as %s", id));
 }
 
-static void take_read(struct run_verb *v, const struct answer *answer)
+static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 {
 	const struct run_policy *policy = v->rq->policy;
 	enum hx_code code;
@@ -489,13 +489,13 @@ static void take_read(struct run_verb *v, const struct answer *answer)
 		v->version = v->row.version;
 	}
 	if (v->rq->kind == RUN_EVENT && answer->result->rows[VERB_LINE_SEEN].n)
-		decide(v, answer);    /* whatever the run is by now */
-	else if (v->row.restarted_by) /* mutant: restarted-goes-on -> if (0) */
+		run_verb_decide(v, answer); /* whatever the run is by now */
+	else if (v->row.restarted_by)       /* mutant: restarted-goes-on -> if (0) */
 		end_restarted(v);
 	else if (v->rq->version && !v->in_part && v->rq->version != v->row.version)
 		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run has another version by now");
 	else
-		decide(v, answer);
+		run_verb_decide(v, answer);
 }
 
 /* Somebody was faster. What was decided need not hold any more; where a version was asked for, it does not. */
@@ -509,7 +509,7 @@ static void take_lost(struct run_verb *v, const struct answer *answer)
 		start_reading(v, answer);
 }
 
-static void take_written(struct run_verb *v, const struct answer *answer)
+static void run_verb_take_written(struct run_verb *v, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
@@ -549,7 +549,7 @@ static void take_looked_up(struct run_verb *v, const struct answer *answer)
 TASK_UNIT(build_find, struct run_verb, v, run_find_key(unit, v->rq->workspace, v->rq->key));
 TASK_UNIT(build_look_up, struct run_verb, v, subject_look_up(unit, v->subject, v->stamp.op));
 
-static const char *words(const struct run_verb *v)
+static const char *run_verb_words(const struct run_verb *v)
 {
 	return verb_names[v->rq->kind];
 }
@@ -557,15 +557,15 @@ static const char *words(const struct run_verb *v)
 static const TASK_STATES(struct run_verb) run_verb_states[] = {
 	[VERB_NEW] = {"new", take_new},
 	[VERB_STARTING] = {"starting the run with its event", take_started, verb_build_start},
-	[VERB_FINDING] = {"finding it by its key", take_found, build_find},
-	[VERB_READING] = {"reading", take_read, verb_build_read},
-	[VERB_WRITING] = {.words = words, .take = take_written, .commit = verb_build_write},
+	[VERB_FINDING] = {"finding it by its key", run_verb_take_found, build_find},
+	[VERB_READING] = {"reading", run_verb_take_read, verb_build_read},
+	[VERB_WRITING] = {.words = run_verb_words, .take = run_verb_take_written, .commit = verb_build_write},
 	[VERB_LOOKING_UP] = {"looking up its op", take_looked_up, build_look_up},
 	[VERB_DONE] = {"done"},
 };
 
 /* Before it reads, nothing counts of what it has read before, and at its end it has told what it had to. */
-static void forget(void *copy)
+static void run_verb_forget(void *copy)
 {
 	struct run_verb *v = copy;
 
@@ -579,7 +579,7 @@ static const struct task_shape restart_shape = SHAPE(struct run_restart, NULL,
 	PART(MADE, struct run_restart, subject),
 	PART(SLICE, struct run_restart, requester, traceparent, input, positions, parents));
 
-static const struct task_shape run_verb_shape = SHAPE(struct run_verb, forget,
+static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_forget,
 	PART(TEXT, struct run_verb, detail, status),
 	PART_WITH(INNER, struct run_verb, restart, &restart_shape),
 	PART(MADE, struct run_verb, subject),

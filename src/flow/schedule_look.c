@@ -9,7 +9,7 @@
 enum { LOOK_NEW, LOOK_READING, LOOK_READING_ACCOUNT, LOOK_READING_OPEN, LOOK_MOVING, LOOK_RESTING, LOOK_DONE };
 
 /* It is put off, and others come first: whoever cannot start must not stand before those who can. */
-static void rest(struct schedule_look *l, const struct answer *answer, enum hx_code code)
+static void schedule_look_rest(struct schedule_look *l, const struct answer *answer, enum hx_code code)
 {
 	l->cannot = code;
 	l->move = (struct schedule_move){
@@ -18,10 +18,10 @@ static void rest(struct schedule_look *l, const struct answer *answer, enum hx_c
 	task_go(&l->task, LOOK_RESTING); /* mutant: cannot-start-stays-due -> task_end(&l->task, code); */
 }
 
-static void fail(struct schedule_look *l, const struct answer *answer, const char *trouble)
+static void schedule_look_fail(struct schedule_look *l, const struct answer *answer, const char *trouble)
 {
 	l->trouble = trouble;
-	rest(l, answer, HX_CONFIG_ERROR);
+	schedule_look_rest(l, answer, HX_CONFIG_ERROR);
 }
 
 static void note_cancels(struct schedule_look *l, const struct db_rows *open)
@@ -36,7 +36,7 @@ static void note_cancels(struct schedule_look *l, const struct db_rows *open)
 	}
 }
 
-static void go_on(struct schedule_look *l, const struct answer *answer)
+static void schedule_look_go_on(struct schedule_look *l, const struct answer *answer)
 {
 	l->stamp = flow_stamp(answer);
 	task_go(&l->task, LOOK_MOVING);
@@ -51,13 +51,13 @@ static void prepare(struct schedule_look *l, const struct answer *answer)
 					   .key = schedule_slot_key(l->row.name, l->move.slot_s, l->arena)};
 	there = schedule_start_of(l->policy, &l->row, l->arena, &l->start);
 	if (!there)
-		fail(l, answer, "there is no such workflow here");
+		schedule_look_fail(l, answer, "there is no such workflow here");
 	else if (l->arena->failed)
-		rest(l, answer, HX_TOO_LARGE);
+		schedule_look_rest(l, answer, HX_TOO_LARGE);
 	else if (l->start.batch)
 		task_go(&l->task, LOOK_READING_ACCOUNT);
 	else
-		go_on(l, answer);
+		schedule_look_go_on(l, answer);
 }
 
 static bool has_news(const struct schedule_look *l)
@@ -65,10 +65,10 @@ static bool has_news(const struct schedule_look *l)
 	return l->move.what != SCHEDULE_RESTS || l->move.due_at != l->row.due_at || l->move.slot_at != l->row.slot_at;
 }
 
-static void decide(struct schedule_look *l, const struct answer *answer)
+static void schedule_look_decide(struct schedule_look *l, const struct answer *answer)
 {
 	if (!l->row.spec.timing.zone) {
-		fail(l, answer, "its timezone is not known here: is the package tzdata installed?");
+		schedule_look_fail(l, answer, "its timezone is not known here: is the package tzdata installed?");
 		return;
 	}
 	l->move = schedule_plan(&l->row);
@@ -81,10 +81,10 @@ static void decide(struct schedule_look *l, const struct answer *answer)
 	else if (l->move.what == SCHEDULE_STARTS)
 		prepare(l, answer);
 	else
-		go_on(l, answer);
+		schedule_look_go_on(l, answer);
 }
 
-static void take_read(struct schedule_look *l, const struct answer *answer)
+static void schedule_look_take_read(struct schedule_look *l, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 	enum hx_code code;
@@ -101,11 +101,11 @@ static void take_read(struct schedule_look *l, const struct answer *answer)
 	if (!l->row.due_at || (l->row.due_at > l->row.now && !l->lost))
 		task_end(&l->task, HX_OK);
 	else if (code == HX_DATA_ERROR)
-		fail(l, answer, "what it says cannot be read by this version");
+		schedule_look_fail(l, answer, "what it says cannot be read by this version");
 	else if (code)
-		rest(l, answer, code);
+		schedule_look_rest(l, answer, code);
 	else
-		decide(l, answer);
+		schedule_look_decide(l, answer);
 }
 
 static void take_account(struct schedule_look *l, const struct answer *answer)
@@ -113,10 +113,10 @@ static void take_account(struct schedule_look *l, const struct answer *answer)
 	if (answer->result->verdict != UNIT_WON) {
 		task_end(&l->task, HX_STORE_UNAVAILABLE);
 	} else if (answer->result->rows[0].n == 0) {
-		fail(l, answer, "there is no such account");
+		schedule_look_fail(l, answer, "there is no such account");
 	} else {
 		l->start.account = db_cell(&answer->result->rows[0], 0, 0)->i;
-		go_on(l, answer);
+		schedule_look_go_on(l, answer);
 	}
 }
 
@@ -128,10 +128,10 @@ static void take_open(struct schedule_look *l, const struct answer *answer)
 		return;
 	}
 	note_cancels(l, &answer->result->rows[0]);
-	go_on(l, answer);
+	schedule_look_go_on(l, answer);
 }
 
-static void count(struct schedule_look *l)
+static void schedule_look_count(struct schedule_look *l)
 {
 	int64_t late_ms = l->row.now - schedule_due(&l->row, l->move.slot_s * 1000);
 
@@ -145,7 +145,7 @@ static void count(struct schedule_look *l)
 }
 
 /* What another node has put off, because it cannot start it, may be started here all the same. */
-static void read_again(struct schedule_look *l)
+static void schedule_look_read_again(struct schedule_look *l)
 {
 	l->lost = true;
 	task_go(&l->task, LOOK_READING);
@@ -155,16 +155,16 @@ static void take_moved(struct schedule_look *l, const struct answer *answer)
 {
 	switch (answer->result->verdict) {
 	case UNIT_WON:
-		count(l);
+		schedule_look_count(l);
 		l->lost = false;
 		task_go(&l->task, LOOK_READING);
 		break;
 	case UNIT_LOST:
 		l->there = answer->result->line > 0;
 		if (l->there)
-			go_on(l, answer);
+			schedule_look_go_on(l, answer);
 		else
-			read_again(l);
+			schedule_look_read_again(l);
 		break;
 	case UNIT_UNKNOWN:
 		task_go(&l->task, LOOK_READING);
@@ -172,7 +172,7 @@ static void take_moved(struct schedule_look *l, const struct answer *answer)
 	case UNIT_REFUSED:
 	case UNIT_FAILED:
 		if (flow_failure(answer->result) == HX_DATA_ERROR)
-			rest(l, answer, HX_DATA_ERROR);
+			schedule_look_rest(l, answer, HX_DATA_ERROR);
 		else
 			task_end(&l->task, flow_failure(answer->result));
 		break;
@@ -182,7 +182,7 @@ static void take_moved(struct schedule_look *l, const struct answer *answer)
 static void take_rested(struct schedule_look *l, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_LOST) {
-		read_again(l);
+		schedule_look_read_again(l);
 		return;
 	}
 	l->rested = answer->result->verdict == UNIT_WON;
@@ -222,7 +222,7 @@ static void build_rest(const struct schedule_look *l, struct unit *unit)
 
 static const TASK_STATES(struct schedule_look) look_states[] = {
 	[LOOK_NEW] = {"new", .then = LOOK_READING},
-	[LOOK_READING] = {"reading", take_read, build_read},
+	[LOOK_READING] = {"reading", schedule_look_take_read, build_read},
 	[LOOK_READING_ACCOUNT] = {"reading its account", take_account, build_account},
 	[LOOK_READING_OPEN] = {"reading what is to be cancelled", take_open, build_open},
 	[LOOK_MOVING] = {"leaving a slot", take_moved, build_move},
@@ -231,7 +231,7 @@ static const TASK_STATES(struct schedule_look) look_states[] = {
 };
 
 /* What is read again decides nothing; of what was read, a move is guarded by the revision, and its texts are those of that. */
-static void forget(void *copy)
+static void schedule_look_forget(void *copy)
 {
 	struct schedule_look *l = copy;
 	struct schedule_row row = {.revision = l->row.revision};
@@ -246,7 +246,7 @@ static void forget(void *copy)
 	l->arena = NULL;
 }
 
-static const struct task_shape look_shape = SHAPE(struct schedule_look, forget,
+static const struct task_shape look_shape = SHAPE(struct schedule_look, schedule_look_forget,
 						  PART_WITH(INNER, struct schedule_look, stamp, &stamp_noted_shape));
 
 TASK_KIND(look_kind, "schedule look", struct schedule_look, look_states, .op = offsetof(struct schedule_look, stamp.op),

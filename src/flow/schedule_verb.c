@@ -87,7 +87,7 @@ static void put_new(struct schedule_verb *v, const struct answer *answer)
 	write_it(v, answer);
 }
 
-static bool same_text(struct slice a, struct slice b)
+static bool schedule_verb_same_text(struct slice a, struct slice b)
 {
 	return !a.p == !b.p && (!a.p || slice_eq(a, b));
 }
@@ -95,8 +95,8 @@ static bool same_text(struct slice a, struct slice b)
 /* Are its slots the same? */
 static bool same_times(const struct schedule_spec *a, const struct schedule_spec *b)
 {
-	return same_text(a->cron, b->cron) && a->timing.every_s == b->timing.every_s &&
-	       same_text(a->timezone, b->timezone) && a->timing.from_s == b->timing.from_s &&
+	return schedule_verb_same_text(a->cron, b->cron) && a->timing.every_s == b->timing.every_s &&
+	       schedule_verb_same_text(a->timezone, b->timezone) && a->timing.from_s == b->timing.from_s &&
 	       a->timing.to_s == b->timing.to_s;
 }
 
@@ -188,7 +188,7 @@ static void trigger(struct schedule_verb *v, const struct answer *answer)
 		write_it(v, answer);
 }
 
-static void decide(struct schedule_verb *v, const struct answer *answer)
+static void schedule_verb_decide(struct schedule_verb *v, const struct answer *answer)
 {
 	switch (v->rq->kind) {
 	case SCHEDULE_PUT:
@@ -213,7 +213,7 @@ static void decide(struct schedule_verb *v, const struct answer *answer)
 		end_verb(v, HX_TOO_LARGE, NULL);
 }
 
-static void take_read(struct schedule_verb *v, const struct answer *answer)
+static void schedule_verb_take_read(struct schedule_verb *v, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[LINE_ROW];
 	enum hx_code code;
@@ -242,7 +242,7 @@ static void take_read(struct schedule_verb *v, const struct answer *answer)
 	if (code)
 		end_verb(v, code, "this node cannot read the schedule: its timezone, or its text, is not known here");
 	else
-		decide(v, answer);
+		schedule_verb_decide(v, answer);
 }
 
 static void take_account(struct schedule_verb *v, const struct answer *answer)
@@ -257,7 +257,7 @@ static void take_account(struct schedule_verb *v, const struct answer *answer)
 	}
 }
 
-static void take_written(struct schedule_verb *v, const struct answer *answer)
+static void schedule_verb_take_written(struct schedule_verb *v, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
 
@@ -285,7 +285,7 @@ static void take_written(struct schedule_verb *v, const struct answer *answer)
 }
 
 /* The key of a trigger: it was triggered under this id before. */
-static void take_found(struct schedule_verb *v, const struct answer *answer)
+static void schedule_verb_take_found(struct schedule_verb *v, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
 	enum hx_code code = HX_STORE_UNAVAILABLE;
@@ -312,7 +312,7 @@ static void build_account(const struct schedule_verb *v, struct unit *unit)
 	account_read(unit, v->rq->workspace, v->was.spec.account);
 }
 
-static void build_write(const struct schedule_verb *v, struct unit *unit)
+static void schedule_verb_build_write(const struct schedule_verb *v, struct unit *unit)
 {
 	switch (v->rq->kind) {
 	case SCHEDULE_PUT:
@@ -348,10 +348,10 @@ static void build_find(const struct schedule_verb *v, struct unit *unit)
 
 static const TASK_STATES(struct schedule_verb) verb_states[] = {
 	[VERB_NEW] = {"new", .then = VERB_READING},
-	[VERB_READING] = {"reading", take_read, build_read},
+	[VERB_READING] = {"reading", schedule_verb_take_read, build_read},
 	[VERB_READING_ACCOUNT] = {"reading its account", take_account, build_account},
-	[VERB_WRITING] = {"writing", take_written, build_write},
-	[VERB_FINDING] = {"finding what was triggered", take_found, build_find},
+	[VERB_WRITING] = {"writing", schedule_verb_take_written, schedule_verb_build_write},
+	[VERB_FINDING] = {"finding what was triggered", schedule_verb_take_found, build_find},
 	[VERB_DONE] = {"done"},
 };
 

@@ -7,7 +7,7 @@
 
 enum { SINGLE_NEW, SINGLE_ASKED, SINGLE_DONE };
 
-static void take_start(struct single *s, const struct answer *answer)
+static void single_take_start(struct single *s, const struct answer *answer)
 {
 	s->stamp = flow_stamp(answer);
 	s->fresh_id = answer->more_ids[0];
@@ -27,7 +27,7 @@ static void take_answered(struct single *s, const struct answer *answer)
 TASK_UNIT(build, struct single, s, s->build(s, unit));
 
 static const TASK_STATES(struct single) single_states[] = {
-	[SINGLE_NEW] = {"new", take_start},
+	[SINGLE_NEW] = {"new", single_take_start},
 	[SINGLE_ASKED] = {"asked", take_answered, build},
 	[SINGLE_DONE] = {"done"},
 };

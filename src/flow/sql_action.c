@@ -19,7 +19,7 @@ static const char *inferred_params(size_t n, struct arena *arena)
 	return in;
 }
 
-static void make(const struct action *action, struct arena *arena, struct sql_action *sql)
+static void sql_action_make(const struct action *action, struct arena *arena, struct sql_action *sql)
 {
 	sql->n = action_is_inside(action) ? action->statements_n : 0;
 	for (size_t i = 0; i < sql->n; i++) {
@@ -43,7 +43,7 @@ struct sql_action *sql_actions_new(const struct action *actions, size_t n, struc
 	struct sql_action *sql = arena_zalloc(arena, (n + 1) * sizeof *sql);
 
 	for (size_t i = 0; sql && i < n; i++)
-		make(&actions[i], arena, &sql[i]);
+		sql_action_make(&actions[i], arena, &sql[i]);
 	return arena->failed ? NULL : sql;
 }
 
@@ -64,7 +64,7 @@ static bool input_at(struct json input, const char *path, struct json *ret)
 }
 
 /* Whole numbers stay numbers, strings are decoded; what SQL has no word for goes as its JSON text. */
-static struct db_value value_of(struct json value, struct arena *arena)
+static struct db_value sql_action_value_of(struct json value, struct arena *arena)
 {
 	int64_t number;
 
@@ -101,7 +101,7 @@ static struct db_value param_of(const char *path, const struct sql_params *p, st
 	if (strcmp(path, "input") == 0)
 		return db_text(p->input.raw);
 	ASSERT(strncmp(path, "input.", 6) == 0); /* the model lets no other through */
-	return input_at(p->input, path + 6, &value) ? value_of(value, arena) : db_null();
+	return input_at(p->input, path + 6, &value) ? sql_action_value_of(value, arena) : db_null();
 }
 
 static size_t params_of(const struct action *action)

@@ -2,7 +2,7 @@
 #include "flow/shapes.h"
 #include "flow/step_parts.h"
 
-static struct act_call call_of(const struct entity_step *s, const struct action *action)
+static struct act_call step_ask_call_of(const struct entity_step *s, const struct action *action)
 {
 	struct act_call call = {
 		.action = action,
@@ -23,17 +23,17 @@ static struct act_call call_of(const struct entity_step *s, const struct action 
 
 struct act_call step_call_validation(const struct entity_step *s)
 {
-	return call_of(s, s->view->validation);
+	return step_ask_call_of(s, s->view->validation);
 }
 
 struct act_call step_call_action(const struct entity_step *s)
 {
-	return call_of(s, s->call->action);
+	return step_ask_call_of(s, s->call->action);
 }
 
 struct act_call step_call_probe(const struct entity_step *s)
 {
-	return call_of(s, s->call->action->probe);
+	return step_ask_call_of(s, s->call->action->probe);
 }
 
 const struct task_shape step_shape = SHAPE(struct entity_step, NULL,

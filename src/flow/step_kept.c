@@ -24,7 +24,7 @@
 
 #define SCRATCH_BYTES_MAX (64u << 20)
 
-static bool same_text(struct json value, struct slice canonical)
+static bool step_kept_same_text(struct json value, struct slice canonical)
 {
 	struct hx_error err;
 	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
@@ -42,7 +42,8 @@ static bool same_input(struct slice a, struct slice b)
 		return true;
 	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
 	LOCAL_STRBUF(text, SCRATCH_BYTES_MAX);
-	return !json_canonical(json_trust(a), &scratch, &err, &text) && same_text(json_trust(b), strbuf_slice(&text));
+	return !json_canonical(json_trust(a), &scratch, &err, &text) &&
+	       step_kept_same_text(json_trust(b), strbuf_slice(&text));
 }
 
 void step_call_by(struct entity_step *s, const struct step_view *view, int64_t version)

@@ -34,7 +34,7 @@ static struct table_row row_of(const struct entity_step *s)
 	return (struct table_row){s->rq->ref.machine->table, s->name, s->version, slice_str(s->stamp_text)};
 }
 
-static struct entity_sent call_of(const struct entity_step *s)
+static struct entity_sent step_units_call_of(const struct entity_step *s)
 {
 	return (struct entity_sent){
 		.step = s->rq->step_key,
@@ -72,7 +72,7 @@ static void add_note(const struct entity_step *s, struct unit *unit, struct slic
 
 void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
-	struct entity_sent call = call_of(s);
+	struct entity_sent call = step_units_call_of(s);
 	struct move move = {s->subject, s->step->status, s->view->claim_into};
 	struct table_row row = row_of(s);
 
@@ -134,7 +134,7 @@ void step_build_change(const struct entity_step *s, struct unit *unit)
 
 void step_build_note(const struct entity_step *s, struct unit *unit)
 {
-	struct entity_sent call = call_of(s);
+	struct entity_sent call = step_units_call_of(s);
 
 	entity_note_call(unit, s->stamp.op, s->subject, &call);
 }

@@ -30,18 +30,18 @@ const struct next_rule next_rules[] = {
 };
 const size_t next_rules_n = sizeof next_rules / sizeof next_rules[0];
 
-static bool fits(enum next_if wants, bool is)
+static bool what_next_fits(enum next_if wants, bool is)
 {
 	return wants == ANY || (wants == YES) == is;
 }
 
-static enum next_what decide(const struct tried *t, bool left)
+static enum next_what what_next_decide(const struct tried *t, bool left)
 {
 	for (size_t i = 0; i < next_rules_n; i++) {
 		const struct next_rule *rule = &next_rules[i];
 
-		if (rule->heard == t->heard && fits(rule->doubt, t->doubt) && (rule->policies & 1u << t->policy) &&
-		    fits(rule->left, left))
+		if (rule->heard == t->heard && what_next_fits(rule->doubt, t->doubt) &&
+		    (rule->policies & 1u << t->policy) && what_next_fits(rule->left, left))
 			return rule->next;
 	}
 	ASSERT(!"every case has its rule");
@@ -52,7 +52,7 @@ static struct next unsettled(const struct tried *t, int64_t backoff)
 {
 	int64_t since = t->unsettled_since ? t->unsettled_since : t->now_ms;
 	int64_t at = t->waits ? backoff_unsettled(since, t->now_ms, backoff, t->not_before_ms) : 0;
-	struct next next = {.what = decide(t, at != 0), .doubt = true};
+	struct next next = {.what = what_next_decide(t, at != 0), .doubt = true};
 
 	if (next.what == NEXT_SAME_AGAIN) {
 		next.rest_ms = at - t->now_ms;
@@ -69,7 +69,7 @@ struct next what_next(const struct tried *t)
 	if (t->heard == HEARD_UNSETTLED)
 		return unsettled(t, backoff);
 	next = (struct next){
-		.what = decide(t, t->attempt < t->retry->max_attempts),
+		.what = what_next_decide(t, t->attempt < t->retry->max_attempts),
 		.doubt = t->doubt || t->heard == HEARD_UNKNOWN || t->heard == HEARD_PROBE_UNKNOWN,
 	};
 	if (next.what == NEXT_AGAIN)
