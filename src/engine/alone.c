@@ -29,7 +29,7 @@ static enum hx_code read_set_back(struct db *db, struct arena *arena, int64_t *r
 	return HX_OK;
 }
 
-static enum hx_code begin(struct db *db, struct arena *arena, struct log *log, struct hx_error *err)
+static enum hx_code begin_alone(struct db *db, struct arena *arena, struct log *log, struct hx_error *err)
 {
 	struct unit_result result;
 	LOCAL_UNIT(unit);
@@ -58,5 +58,5 @@ enum hx_code alone_begin(struct db *db, struct log *log, struct hx_error *err)
 	if (db->driver != &db_sqlite) /* mutant: alone-on-postgresql -> if (!db) */
 		return HX_OK;
 	LOCAL_ARENA(arena, ALONE_BYTES_MAX);
-	return begin(db, &arena, log, err);
+	return begin_alone(db, &arena, log, err);
 }

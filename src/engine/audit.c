@@ -18,8 +18,8 @@ static enum hx_code read_slice(struct db *db, struct unit *unit, struct unit_res
 	return code;
 }
 
-static enum hx_code read_all(struct db *db, const struct audit_options *options, struct auditor *auditor,
-			     struct hx_error *err)
+static enum hx_code audit_read_all(struct db *db, const struct audit_options *options, struct auditor *auditor,
+				   struct hx_error *err)
 {
 	enum hx_code code = HX_OK;
 	struct unit_result result;
@@ -46,7 +46,7 @@ enum hx_code audit_store(const struct audit_options *options, struct auditor *re
 	if (!code)
 		code = migrate_check(db, err);
 	if (!code)
-		code = read_all(db, options, ret_auditor, err);
+		code = audit_read_all(db, options, ret_auditor, err);
 	db_close(db);
 	return code;
 }

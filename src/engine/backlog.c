@@ -36,7 +36,7 @@ enum { KIND, NAME, COUNT, SINCE };
 static const char *const due_kinds[DUE_KINDS + 1] = {"after_effects",      BACKLOG_JOBS, "runs", "batches",
 						     "left_after_effects", "left_runs",  NULL};
 
-static void build(const struct single *single, struct unit *unit)
+static void backlog_build(const struct single *single, struct unit *unit)
 {
 	const struct backlog *b = single->context;
 
@@ -78,7 +78,7 @@ static void add_missing(struct backlog_counts *counts)
 	}
 }
 
-static enum hx_code answered(struct single *single, const struct unit_result *result)
+static enum hx_code backlog_answered(struct single *single, const struct unit_result *result)
 {
 	struct backlog *b = single->context;
 	const struct db_rows *due = &result->rows[DUE], *attention = &result->rows[ATTENTION];
@@ -102,7 +102,7 @@ static enum hx_code answered(struct single *single, const struct unit_result *re
 }
 
 /* A count that failed is as good as none: the last one stays, and the next comes later. */
-static void done(struct seat *seat, enum hx_code code UNUSED)
+static void backlog_done(struct seat *seat, enum hx_code code UNUSED)
 {
 	struct backlog *b = (struct backlog *)((char *)seat - offsetof(struct backlog, seat));
 	int64_t now_ns = clock_mono(b->clock).ns, every_ns = (int64_t)BACKLOG_EVERY_MS * 1000000;
@@ -152,8 +152,8 @@ void backlog_read(struct backlog *b, struct backlog_counts *ret_counts)
 	if (now.ns < atomic_load(&b->again_ns) || atomic_flag_test_and_set(&b->counting))
 		return;
 	b->began = now;
-	single_init(&b->single, b, build, answered);
-	b->seat = (struct seat){.task = &b->single.task, .done = done};
+	single_init(&b->single, b, backlog_build, backlog_answered);
+	b->seat = (struct seat){.task = &b->single.task, .done = backlog_done};
 	if (readers_submit(b->readers, &b->seat))
 		atomic_flag_clear(&b->counting); /* busy, or stopping */
 }

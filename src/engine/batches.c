@@ -56,12 +56,12 @@ struct turn {
 	};
 };
 
-static void scan_due(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
+static void batches_scan_due(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
 {
 	batch_scan_due(unit, limit);
 }
 
-static void next_due(const struct due_source *source UNUSED, struct unit *unit)
+static void batches_next_due(const struct due_source *source UNUSED, struct unit *unit)
 {
 	batch_next_due(unit);
 }
@@ -157,7 +157,7 @@ static void tell_cleaned(struct batches *batches, const struct batch_clean *clea
 }
 
 /* At the edge, once. */
-static void tell(const struct turn *turn, enum hx_code code)
+static void batches_tell(const struct turn *turn, enum hx_code code)
 {
 	struct batches *batches = turn->tenure->batches;
 	char id[ID_TEXT_BYTES];
@@ -173,7 +173,7 @@ static void tell(const struct turn *turn, enum hx_code code)
 
 /* ---- a tenure ---- */
 
-static bool admit(struct batches *batches, size_t tenures_max)
+static bool batches_admit(struct batches *batches, size_t tenures_max)
 {
 	if (atomic_fetch_add(&batches->tenures_n, 1) < tenures_max)
 		return true;
@@ -186,7 +186,7 @@ static struct tenure *tenure_new(struct batches *batches, int64_t subject, size_
 {
 	struct tenure *t;
 
-	if (!admit(batches, tenures_max))
+	if (!batches_admit(batches, tenures_max))
 		return NULL;
 	t = calloc(1, sizeof *t);
 	if (!t) {
@@ -345,7 +345,7 @@ static void turn_ended(struct seat *seat, enum hx_code code)
 	struct tenure *t = turn->tenure;
 	bool over;
 
-	tell(turn, code);
+	batches_tell(turn, code);
 	pthread_mutex_lock(&t->mutex);
 	take_in(t, turn, code);
 	turn_free(turn);
@@ -371,7 +371,7 @@ static bool tenure_begin(struct tenure *t)
 
 /* ---- where they come from ---- */
 
-static bool begin(void *context, int64_t subject)
+static bool batches_begin(void *context, int64_t subject)
 {
 	struct batches *batches = context;
 	struct tenure *t = atomic_load(&batches->draining) ? NULL : tenure_new(batches, subject, BATCHES_MAX);
@@ -387,7 +387,7 @@ static bool begin(void *context, int64_t subject)
 
 void batches_take(struct batches *batches, int64_t subject)
 {
-	if (feeder_take(&batches->feeder, subject) && !begin(batches, subject))
+	if (feeder_take(&batches->feeder, subject) && !batches_begin(batches, subject))
 		feeder_ended(&batches->feeder, subject, /* rest_ms= */ 0);
 }
 
@@ -426,10 +426,10 @@ enum hx_code batches_start(const struct engine_parts *parts, struct batches **re
 	struct feeder_options feed = {
 		.lanes = parts->lanes,
 		.clock = parts->clock,
-		.source = {"batches", BATCH_TOPIC, BATCH_POLL_MS, scan_due, next_due, batches},
+		.source = {"batches", BATCH_TOPIC, BATCH_POLL_MS, batches_scan_due, batches_next_due, batches},
 		.under_way_max = BATCHES_MAX + FEEDER_RESTING_MAX,
 		.slice = BATCHES_SLICE,
-		.begin = begin,
+		.begin = batches_begin,
 		.context = batches,
 	};
 

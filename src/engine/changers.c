@@ -87,7 +87,7 @@ void changers_tell_wanted(void *context)
 }
 
 /* Until then, or until something is wanted. False: the engine is stopping. */
-static bool rest(struct changers *c, int64_t ms)
+static bool changers_rest(struct changers *c, int64_t ms)
 {
 	struct mono_time until = time_in_ms(ms);
 	bool stopping;
@@ -105,7 +105,7 @@ static void *follow(void *context)
 	struct changers *c = context;
 	int64_t seen = -1;
 
-	while (rest(c, FOLLOW_EVERY_MS)) {
+	while (changers_rest(c, FOLLOW_EVERY_MS)) {
 		if (c->on_postgres) /* SQLite has one process: nobody else can put anything */
 			follow_once(c, &seen);
 		bring_wanted(c);
@@ -115,7 +115,7 @@ static void *follow(void *context)
 
 /* ---- putting ---- */
 
-static void *put(void *context)
+static void *changers_put_aside(void *context)
 {
 	struct definition_put *put = context;
 	struct changers *c = put->changers;
@@ -149,7 +149,8 @@ enum hx_code changers_put(struct changers *c, struct definition_put *definition)
 	} else {
 		/* The one before is past its work, and at most giving its answer. */
 		thread_join(&c->putter);
-		c->putting = thread_start(&c->putter, put, definition, "the thread of a definition", &err) == HX_OK;
+		c->putting = thread_start(&c->putter, changers_put_aside, definition, "the thread of a definition",
+					  &err) == HX_OK;
 		code = c->putting ? HX_OK : HX_BUSY;
 	}
 	return code;

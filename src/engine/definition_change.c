@@ -47,7 +47,7 @@ static struct candidate *candidate_of(struct change *c, const char *name)
 }
 
 /* The machine in force of exactly this text. */
-static const struct machine *same_text(const struct definitions *defs, struct slice text)
+static const struct machine *definition_change_same_text(const struct definitions *defs, struct slice text)
 {
 	for (size_t i = 0; i < defs->n; i++)
 		if (slice_eq(defs->current[i]->definition->text, text))
@@ -90,7 +90,7 @@ static struct candidate *place_for(struct change *c, const struct definition *de
 /* Brings a text into the set, taking the place of a candidate of the same name. */
 struct candidate *change_add_text(struct change *c, const char *file, struct slice text)
 {
-	const struct machine *machine = same_text(c->defs, text);
+	const struct machine *machine = definition_change_same_text(c->defs, text);
 	const struct definition *definition = machine ? machine->definition : NULL;
 	struct candidate *candidate;
 

@@ -55,7 +55,7 @@ static void add_finding(struct change *c, const struct candidate *candidate, str
 	strbuf_release(words);
 }
 
-static void tell(struct change *c, const struct candidate *candidate, struct slice status, int64_t n)
+static void definition_orphans_tell(struct change *c, const struct candidate *candidate, struct slice status, int64_t n)
 {
 	const char *to = "";
 	enum orphan_why why = orphan_why(candidate->before->entity, candidate->definition->entity, status, &to);
@@ -84,13 +84,15 @@ static void tell_claims(struct change *c, const struct candidate *candidate, con
 	add_finding(c, candidate, &words);
 }
 
-static enum hx_code ask(struct change *c, const struct candidate *candidate, struct unit *unit, struct hx_error *err)
+static enum hx_code definition_orphans_ask(struct change *c, const struct candidate *candidate, struct unit *unit,
+					   struct hx_error *err)
 {
 	struct unit_result result;
 	enum hx_code code = c->runner->run(c->runner, unit, &result, &c->scratch, err);
 
 	for (size_t i = 0; !code && i < result.rows[0].n; i++)
-		tell(c, candidate, db_cell(&result.rows[0], i, 0)->s, db_cell(&result.rows[0], i, 1)->i);
+		definition_orphans_tell(c, candidate, db_cell(&result.rows[0], i, 0)->s,
+					db_cell(&result.rows[0], i, 1)->i);
 	return code;
 }
 
@@ -109,7 +111,7 @@ static enum hx_code look_in_table(struct change *c, struct candidate *candidate,
 	if (!stmt)
 		return error_set(err, HX_CONFIG_ERROR, "too many definitions were tried: restart to go on");
 	UNIT_ADD(&unit, UNIT_ANY, stmt, db_text(list), db_int(ORPHANS_COUNT_MAX + 1));
-	return ask(c, candidate, &unit, err);
+	return definition_orphans_ask(c, candidate, &unit, err);
 }
 
 static enum hx_code look_for(struct change *c, struct candidate *candidate, struct slice list, struct hx_error *err)
@@ -125,7 +127,7 @@ static enum hx_code look_for(struct change *c, struct candidate *candidate, stru
 			       : HX_OK;
 	candidate->lost = list;
 	orphans_count(&unit, candidate->definition->name, list);
-	return ask(c, candidate, &unit, err);
+	return definition_orphans_ask(c, candidate, &unit, err);
 }
 
 /* On rows of the user's as well: the claims are the engine's. */
@@ -148,8 +150,8 @@ typedef bool orphan_lister(const struct workflow *before, const struct workflow 
 typedef enum hx_code orphan_looker(struct change *c, struct candidate *candidate, struct slice list,
 				   struct hx_error *err);
 
-static enum hx_code look(struct change *c, struct candidate *candidate, orphan_lister *lister, orphan_looker *looker,
-			 struct hx_error *err)
+static enum hx_code definition_orphans_look(struct change *c, struct candidate *candidate, orphan_lister *lister,
+					    orphan_looker *looker, struct hx_error *err)
 {
 	enum hx_code code = HX_OK;
 	LOCAL_STRBUF(list, LIST_BYTES_MAX);
@@ -167,6 +169,6 @@ enum hx_code change_look_for_orphans(struct change *c, struct candidate *candida
 
 	if (!candidate->differs || !candidate->before || !candidate->before->entity || !candidate->definition->entity)
 		return HX_OK;
-	code = look(c, candidate, orphan_list, look_for, err);
-	return code ? code : look(c, candidate, orphan_list_claims, look_for_claims, err);
+	code = definition_orphans_look(c, candidate, orphan_list, look_for, err);
+	return code ? code : definition_orphans_look(c, candidate, orphan_list_claims, look_for_claims, err);
 }

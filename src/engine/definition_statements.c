@@ -7,7 +7,7 @@ _Static_assert((STATEMENTS_SLOTS & (STATEMENTS_SLOTS - 1)) == 0 && STATEMENTS_SL
 	       "a free slot ends every look");
 
 /* Where it is, or where it belongs. The number of parameters follows from the text. */
-static size_t slot_of(const struct statements *s, const char *name, const char *sql)
+static size_t definition_statements_slot_of(const struct statements *s, const char *name, const char *sql)
 {
 	size_t i = hash_bytes(hash_bytes(0, name, strlen(name)), sql, strlen(sql)) & (STATEMENTS_SLOTS - 1);
 
@@ -24,14 +24,14 @@ size_t statements_new_in(const struct statements *statements, const struct defin
 		for (size_t k = 0; k < definition->actions[i].statements_n; k++) {
 			const struct action_statement *each = &definition->actions[i].statements[k];
 
-			n += !statements->slots[slot_of(statements, each->name, each->sql)];
+			n += !statements->slots[definition_statements_slot_of(statements, each->name, each->sql)];
 		}
 	return n;
 }
 
 static const struct db_stmt *share(struct statements *s, const struct db_stmt *stmt)
 {
-	const struct db_stmt **slot = &s->slots[slot_of(s, stmt->name, stmt->sql)];
+	const struct db_stmt **slot = &s->slots[definition_statements_slot_of(s, stmt->name, stmt->sql)];
 
 	if (!*slot && s->n < STATEMENTS_MAX) {
 		*slot = stmt;

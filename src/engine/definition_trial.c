@@ -71,7 +71,7 @@ static bool is_about_statement(enum hx_code code)
 }
 
 /* The value of a line `Name: "value"`, without its quotes; .p NULL: the line is another. */
-static struct slice value_of(struct slice line, const char *name)
+static struct slice definition_trial_value_of(struct slice line, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -97,7 +97,8 @@ static enum hx_code check_plan(struct slice plan, struct hx_error *err)
 	while (plan.n) {
 		const char *end = memchr(plan.p, '\n', plan.n);
 		struct slice line = slice_of(plan.p, end ? (size_t)(end - plan.p) : plan.n);
-		struct slice named = value_of(line, "Relation Name: "), schema = value_of(line, "Schema: ");
+		struct slice named = definition_trial_value_of(line, "Relation Name: "),
+			     schema = definition_trial_value_of(line, "Schema: ");
 
 		relation = named.p ? named : relation;
 		if (relation.p && (named.p || schema.p) && is_out_of_reach(relation, schema))

@@ -21,7 +21,7 @@ void versions_release(struct versions *versions)
 }
 
 /* Where it is, or where it belongs. */
-static size_t slot_of(const struct versions *versions, struct slice workflow, int64_t version)
+static size_t definition_versions_slot_of(const struct versions *versions, struct slice workflow, int64_t version)
 {
 	uint64_t hash = hash_mix(hash_bytes(0, workflow.p, workflow.n), (uint64_t)version);
 
@@ -35,12 +35,12 @@ static size_t slot_of(const struct versions *versions, struct slice workflow, in
 
 const struct machine *versions_find(const struct versions *versions, struct slice workflow, int64_t version)
 {
-	return versions->slots[slot_of(versions, workflow, version)];
+	return versions->slots[definition_versions_slot_of(versions, workflow, version)];
 }
 
 void versions_add(struct versions *versions, const struct machine *machine)
 {
-	size_t i = slot_of(versions, slice_str(machine->definition->name), machine->version);
+	size_t i = definition_versions_slot_of(versions, slice_str(machine->definition->name), machine->version);
 
 	if (!versions->slots[i])
 		versions->slots[i] = machine;

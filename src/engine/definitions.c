@@ -75,8 +75,8 @@ enum hx_code definitions_load(struct definitions *defs, const char *dir, struct 
 	return code;
 }
 
-static enum hx_code put(struct change *c, struct slice name, struct slice text, struct clock *clock,
-			const struct config *config, int64_t *ret_version, struct hx_error *err)
+static enum hx_code put_candidate(struct change *c, struct slice name, struct slice text, struct clock *clock,
+				  const struct config *config, int64_t *ret_version, struct hx_error *err)
 {
 	struct candidate *candidate = NULL;
 	char file[WORKFLOW_NAME_MAX + 32];
@@ -111,7 +111,7 @@ enum hx_code definitions_put(struct definitions *defs, struct slice name, struct
 	do {
 		struct change *c = change_begin(defs, runner, findings);
 
-		code = put(c, name, text, clock, config, ret_version, err);
+		code = put_candidate(c, name, text, clock, config, ret_version, err);
 		change_end(c);
 	} while (is_to_be_repeated(code, ++tries, findings, &before));
 	return code;
@@ -185,7 +185,7 @@ enum hx_code definitions_load_wanted(struct definitions *defs, struct runner *ru
 
 /* ---- reading ---- */
 
-static const struct machine *find(struct definitions *defs, struct slice workflow)
+static const struct machine *find_current(struct definitions *defs, struct slice workflow)
 {
 	const struct machine *found = NULL;
 
@@ -199,21 +199,21 @@ static const struct machine *find(struct definitions *defs, struct slice workflo
 
 const struct entity_machine *definitions_find(struct definitions *defs, struct slice workflow)
 {
-	const struct machine *machine = find(defs, workflow);
+	const struct machine *machine = find_current(defs, workflow);
 
 	return machine ? machine->entity : NULL;
 }
 
 const struct run_machine *definitions_run(struct definitions *defs, struct slice workflow)
 {
-	const struct machine *machine = find(defs, workflow);
+	const struct machine *machine = find_current(defs, workflow);
 
 	return machine ? machine->run : NULL;
 }
 
 const struct batch_machine *definitions_batch(struct definitions *defs, struct slice workflow)
 {
-	const struct machine *machine = find(defs, workflow);
+	const struct machine *machine = find_current(defs, workflow);
 
 	return machine ? machine->batch : NULL;
 }
@@ -251,7 +251,8 @@ const struct workflow *definitions_entity_version(const void *context, struct sl
 const struct action *definitions_action(struct definitions *defs, struct slice workflow, struct slice action,
 					int64_t *version)
 {
-	const struct machine *machine = *version ? find_version(defs, workflow, *version) : find(defs, workflow);
+	const struct machine *machine = *version ? find_version(defs, workflow, *version)
+						 : find_current(defs, workflow);
 
 	if (machine)
 		*version = machine->version;

@@ -20,14 +20,14 @@ struct delivery {
 	struct dispatcher *dispatcher;
 };
 
-static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+static void dispatcher_scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
 {
 	const struct dispatcher *d = source->context;
 
 	job_scan_due(unit, limit, definitions_left_jobs(d->parts->definitions));
 }
 
-static void next_due(const struct due_source *source, struct unit *unit)
+static void dispatcher_next_due(const struct due_source *source, struct unit *unit)
 {
 	const struct dispatcher *d = source->context;
 
@@ -55,7 +55,7 @@ static const struct action *action_of(const void *context, struct slice workflow
 	return definitions_action(d->parts->definitions, workflow, action, version);
 }
 
-static void tell(const struct delivery *delivery, enum hx_code code)
+static void dispatcher_tell(const struct delivery *delivery, enum hx_code code)
 {
 	struct dispatcher *d = delivery->dispatcher;
 
@@ -78,13 +78,13 @@ static void delivered(struct seat *seat, enum hx_code code)
 	struct dispatcher *d = delivery->dispatcher;
 	int64_t subject = delivery->run.subject;
 
-	tell(delivery, code);
+	dispatcher_tell(delivery, code);
 	arena_release(&delivery->arena);
 	free(delivery);
 	feeder_ended(&d->feeder, subject, code == HX_CONFIG_ERROR ? UNKNOWN_REST_MS : 0);
 }
 
-static bool deliver(void *context, int64_t subject)
+static bool dispatcher_deliver(void *context, int64_t subject)
 {
 	struct dispatcher *d = context;
 	struct delivery *delivery = calloc(1, sizeof *delivery);
@@ -107,10 +107,10 @@ enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *p
 	struct feeder_options options = {
 		.lanes = parts->lanes,
 		.clock = parts->clock,
-		.source = {"jobs", JOB_TOPIC, JOB_POLL_MS, scan_due, next_due, d},
+		.source = {"jobs", JOB_TOPIC, JOB_POLL_MS, dispatcher_scan_due, dispatcher_next_due, d},
 		.under_way_max = DISPATCHER_JOBS_MAX,
 		.slice = JOBS_SLICE,
-		.begin = deliver,
+		.begin = dispatcher_deliver,
 		.context = d,
 	};
 

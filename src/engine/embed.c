@@ -55,7 +55,7 @@ static const char *kept(struct hx_engine *e, const char *text)
 	return text ? arena_copy(&e->arena, slice_str(text)).p : NULL;
 }
 
-static enum hx_code read_config(struct hx_engine *e, const char *text, struct hx_error *err)
+static enum hx_code embed_read_config(struct hx_engine *e, const char *text, struct hx_error *err)
 {
 	struct findings findings;
 
@@ -84,7 +84,7 @@ static const char *first_of(const char *a, const char *b, const char *c)
 	return a ? a : b ? b : c;
 }
 
-static enum hx_code start(struct hx_engine *e, const struct engine_options *options, struct hx_error *err)
+static enum hx_code embed_start(struct hx_engine *e, const struct engine_options *options, struct hx_error *err)
 {
 	struct findings findings;
 	enum hx_code code;
@@ -116,7 +116,7 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 		code = error_set(err, HX_VALIDATION_ERROR, "native_threads is 1 to %d, or 0 for the default",
 				 NATIVE_THREADS_MAX);
 	if (!code)
-		code = read_config(e, given->config, err);
+		code = embed_read_config(e, given->config, err);
 	if (code)
 		return code;
 	log_init(&e->log, given->log_fd ? given->log_fd : -1, LOG_LEVEL_INFO, clock_system());
@@ -128,7 +128,7 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 	options.db_url = kept(e, first_of(given->store, e->config.db, "sqlite:hapax.db"));
 	options.workflows_dir = kept(e, first_of(given->workflows, e->config.workflows, NULL));
 	options.node = node_name(e, given);
-	return e->arena.failed ? arena_error(&e->arena, err) : start(e, &options, err);
+	return e->arena.failed ? arena_error(&e->arena, err) : embed_start(e, &options, err);
 }
 
 static void free_engine(struct hx_engine *e)

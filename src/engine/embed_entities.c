@@ -32,7 +32,8 @@ static enum hx_code find_machine(struct entity_call *call, const char *workflow,
 }
 
 /* After embed_begin(). */
-static enum hx_code find(struct entity_call *call, const char *workflow, const char *id, struct hx_error *err)
+static enum hx_code embed_entities_find(struct entity_call *call, const char *workflow, const char *id,
+					struct hx_error *err)
 {
 	call->ref.workspace = call->call.who.workspace;
 	call->ref.name = slice_str(id);
@@ -42,14 +43,14 @@ static enum hx_code find(struct entity_call *call, const char *workflow, const c
 /* Of one that has to be there: what is no name is the name of nothing, and PostgreSQL would refuse the question. */
 static enum hx_code find_there(struct entity_call *call, const char *workflow, const char *id, struct hx_error *err)
 {
-	enum hx_code code = find(call, workflow, id, err);
+	enum hx_code code = embed_entities_find(call, workflow, id, err);
 
 	if (!code && utf8_valid_bytes(call->ref.name) != call->ref.name.n)
 		code = error_set(err, HX_NOT_FOUND, "there is no such entity");
 	return code;
 }
 
-static uint64_t lane_of(const struct entity_call *call)
+static uint64_t embed_entities_lane_of(const struct entity_call *call)
 {
 	return entity_hash(call->ref.workspace, call->ref.machine->workflow->name, call->ref.name);
 }
@@ -72,7 +73,7 @@ static struct slice name_to_create(struct creation *c, int64_t fresh_id)
 	return slice_str(c->made);
 }
 
-static void build_create(const struct single *single, struct unit *unit)
+static void embed_entities_build_create(const struct single *single, struct unit *unit)
 {
 	struct creation *c = single->context;
 	struct entity_ref ref = c->call.ref;
@@ -81,7 +82,7 @@ static void build_create(const struct single *single, struct unit *unit)
 	entity_create(unit, &single->stamp, &ref, single->fresh_id, c->data);
 }
 
-static enum hx_code answered_create(struct single *single UNUSED, const struct unit_result *result)
+static enum hx_code embed_entities_answered_create(struct single *single UNUSED, const struct unit_result *result)
 {
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
 }
@@ -91,8 +92,8 @@ static enum hx_code create(struct creation *c, struct hx_error *err)
 	struct embed_reply *r = c->call.call.reply;
 	enum hx_code code;
 
-	single_init(&c->single, c, build_create, answered_create);
-	code = embed_carry_out(c->call.call.e, lane_of(&c->call), &c->single.task);
+	single_init(&c->single, c, embed_entities_build_create, embed_entities_answered_create);
+	code = embed_carry_out(c->call.call.e, embed_entities_lane_of(&c->call), &c->single.task);
 	if (code)
 		return embed_refuse(err, code,
 				    code == HX_ALREADY_EXISTS ? "an entity of this id exists already" : NULL);
@@ -131,7 +132,7 @@ enum hx_code hx_entity_create(struct hx_engine *engine, const struct hx_caller *
 
 	if (code)
 		return code;
-	code = find(&c.call, workflow, id, err);
+	code = embed_entities_find(&c.call, workflow, id, err);
 	if (!code)
 		code = check_create(&c, id, data, err);
 	if (!code)
@@ -178,7 +179,7 @@ enum hx_code hx_entity_read(struct hx_engine *engine, const struct hx_caller *ca
 	code = find_there(&reading.call, workflow, id, err);
 	if (!code) {
 		single_init(&reading.single, &reading, build_read, answered_read);
-		code = embed_carry_out(engine, lane_of(&reading.call), &reading.single.task);
+		code = embed_carry_out(engine, embed_entities_lane_of(&reading.call), &reading.single.task);
 		/* In the user's own table an id that its column's type does not take is the id of nothing. */
 		if (code == HX_DATA_ERROR && reading.call.ref.machine->table)
 			code = HX_NOT_FOUND;

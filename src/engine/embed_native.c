@@ -50,7 +50,7 @@ static struct slice input_of(struct slice document)
 }
 
 /* In a thread of the port's. */
-static enum act_outcome run(void *context, const struct native_call *call, struct strbuf *text)
+static enum act_outcome embed_native_run(void *context, const struct native_call *call, struct strbuf *text)
 {
 	const struct embed_native *native = context;
 	struct hx_output output = {text};
@@ -88,7 +88,7 @@ enum hx_code embed_natives_add(struct hx_engine *e, const struct hx_native *nati
 		if (!natives[i].name || !natives[i].run)
 			return error_set(err, HX_VALIDATION_ERROR, "native action %zu has no name or no function", i);
 		e->functions[i] = (struct embed_native){e, natives[i].run, natives[i].context};
-		code = natives_add(&e->natives, natives[i].name, run, &e->functions[i], err);
+		code = natives_add(&e->natives, natives[i].name, embed_native_run, &e->functions[i], err);
 	}
 	return code;
 }

@@ -45,14 +45,14 @@ struct start {
 	char trace[TRACE_PARENT_BYTES];
 };
 
-static void build_create(const struct single *single, struct unit *unit)
+static void embed_runs_build_create(const struct single *single, struct unit *unit)
 {
 	struct start *s = single->context;
 
 	run_start_build(&s->start, single, unit);
 }
 
-static enum hx_code answered_create(struct single *single UNUSED, const struct unit_result *result)
+static enum hx_code embed_runs_answered_create(struct single *single UNUSED, const struct unit_result *result)
 {
 	return run_start_answered(result);
 }
@@ -82,7 +82,7 @@ static enum hx_code carry_out(struct start *s, void (*build)(const struct single
 static enum hx_code create(struct start *s, struct hx_error *err)
 {
 	struct runs *runs = engine_parts(s->call.e->engine)->runs;
-	enum hx_code code = carry_out(s, build_create, answered_create);
+	enum hx_code code = carry_out(s, embed_runs_build_create, embed_runs_answered_create);
 
 	if (!code) {
 		run_start_take_created(&s->start, &s->single);
@@ -148,7 +148,7 @@ static void read_run(const struct end_wait *wait, struct unit *unit)
 	run_read(unit, ((const struct run_waiting *)wait)->call.who.workspace, wait->subject);
 }
 
-static enum hx_code show(struct end_wait *wait, const struct unit_result *result)
+static enum hx_code embed_runs_show(struct end_wait *wait, const struct unit_result *result)
 {
 	struct run_waiting *w = (struct run_waiting *)wait;
 	struct run_row row;
@@ -162,14 +162,15 @@ static enum hx_code show(struct end_wait *wait, const struct unit_result *result
 	return code;
 }
 
-static void forget(struct end_wait *wait)
+static void embed_runs_forget(struct end_wait *wait)
 {
 	arena_reset(&((struct run_waiting *)wait)->call.reply->arena);
 }
 
 static enum hx_code wait_for(struct run_waiting *w, int64_t subject, int64_t wait_ms, struct hx_error *err)
 {
-	static const struct end_wait_kind kind = {.read = read_run, .show = show, .forget = forget};
+	static const struct end_wait_kind kind = {
+		.read = read_run, .show = embed_runs_show, .forget = embed_runs_forget};
 	enum hx_code code;
 
 	end_wait_init(&w->wait, &kind, subject, run_end_topic(subject), wait_ms);
@@ -178,7 +179,7 @@ static enum hx_code wait_for(struct run_waiting *w, int64_t subject, int64_t wai
 	return code ? embed_refuse(err, code, w->detail) : HX_OK;
 }
 
-static enum hx_code find(const char *id, int64_t *ret_subject, struct hx_error *err)
+static enum hx_code embed_runs_find(const char *id, int64_t *ret_subject, struct hx_error *err)
 {
 	return id_parse("run", slice_str(id), ret_subject) ? HX_OK
 							   : embed_refuse(err, HX_NOT_FOUND, runs_detail(HX_NOT_FOUND));
@@ -194,7 +195,7 @@ enum hx_code hx_run_wait(struct hx_engine *engine, const struct hx_caller *calle
 
 	if (code)
 		return code;
-	code = find(id, &subject, err);
+	code = embed_runs_find(id, &subject, err);
 	if (!code)
 		code = wait_for(&w, subject, for_ever ? DURATION_MS_MAX : timeout_ms, err);
 	return embed_end(&w.call, code, /* also= */ HX_OK, ret_result, err);
@@ -260,8 +261,8 @@ static void take_verb(struct embed_reply *r, const struct run_verb *v)
 	};
 }
 
-static enum hx_code tell(struct embed_call *call, int64_t subject, const struct hx_message *message,
-			 struct hx_error *err)
+static enum hx_code embed_runs_tell(struct embed_call *call, int64_t subject, const struct hx_message *message,
+				    struct hx_error *err)
 {
 	struct run_verb_request rq = {
 		.workspace = call->who.workspace,
@@ -306,8 +307,8 @@ enum hx_code hx_run_tell(struct hx_engine *engine, const struct hx_caller *calle
 		return code;
 	code = SIZED_READ(message, &own, "hx_message", err);
 	if (!code)
-		code = find(id, &subject, err);
+		code = embed_runs_find(id, &subject, err);
 	if (!code)
-		code = tell(&call, subject, &own, err);
+		code = embed_runs_tell(&call, subject, &own, err);
 	return embed_end(&call, code, /* also= */ HX_OK, ret_result, err);
 }

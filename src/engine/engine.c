@@ -55,7 +55,7 @@ static bool on_postgres(const struct engine *e)
 
 /* ---- starting ---- */
 
-static enum hx_code open_store(struct engine *e, struct db **ret_db, struct hx_error *err)
+static enum hx_code engine_open_store(struct engine *e, struct db **ret_db, struct hx_error *err)
 {
 	struct db_options options = {.url = e->options.db_url,
 				     .clock = e->options.clock,
@@ -238,11 +238,11 @@ static enum hx_code join_nodes(struct engine *e, struct db *db, struct hx_error 
 	return code;
 }
 
-static enum hx_code start(struct engine *e, struct findings *findings, struct hx_error *err)
+static enum hx_code engine_start(struct engine *e, struct findings *findings, struct hx_error *err)
 {
 	struct db *db = NULL;
 	int64_t floor = 0;
-	enum hx_code code = open_store(e, &db, err);
+	enum hx_code code = engine_open_store(e, &db, err);
 
 	if (!code)
 		code = load_definitions(e, db, findings, err);
@@ -305,7 +305,7 @@ enum hx_code engine_new(const struct engine_options *options, struct findings *f
 	changers_init(&e->changers, &e->options, &e->definitions, &e->lanes);
 	definitions_init(&e->definitions, options->natives, changers_tell_wanted, &e->changers);
 	e->definitions.natives_all = options->natives_all;
-	code = start(e, findings, err);
+	code = engine_start(e, findings, err);
 	if (code) {
 		engine_free(e);
 		return code;

@@ -20,30 +20,30 @@ static struct entity_fire *of_seat(struct seat *seat)
 /* ---- the end ---- */
 
 /* What an operator has to know of, whatever the caller is told. */
-static void tell(const struct entity_fire *fire, const char *message)
+static void entity_fire_tell(const struct entity_fire *fire, const char *message)
 {
 	log_warn(engine_parts(fire->engine)->log, message, log_text("workflow", fire->rq.ref.machine->workflow->name),
 		 log_slice("id", fire->step.name), log_slice("step", fire->rq.step_key),
 		 log_int("fence", fire->step.fence), log_slice("detail", fire->step.output));
 }
 
-static void done(struct entity_fire *fire)
+static void entity_fire_done(struct entity_fire *fire)
 {
 	struct engine_metrics *metrics = engine_parts(fire->engine)->metrics;
 
 	atomic_fetch_add(&metrics->steps_ok, fire->code == HX_OK);
 	if (fire->step.overrun)
-		tell(fire, "a claim was overrun: what its owner still wanted to write changed nothing");
+		entity_fire_tell(fire, "a claim was overrun: what its owner still wanted to write changed nothing");
 	if (fire->code == HX_OUTCOME_UNKNOWN) {
 		atomic_fetch_add(&metrics->unknown_outcomes, 1);
-		tell(fire, "the outcome of a step is unknown");
+		entity_fire_tell(fire, "the outcome of a step is unknown");
 	}
 	fire->done(fire, fire->code);
 }
 
 static void released(struct entry_ticket *ticket)
 {
-	done(of_ticket(ticket));
+	entity_fire_done(of_ticket(ticket));
 }
 
 static void end_fire(struct entity_fire *fire, enum hx_code code)
@@ -52,7 +52,7 @@ static void end_fire(struct entity_fire *fire, enum hx_code code)
 	if (fire->locked)
 		entry_lock_release(&fire->ticket);
 	else
-		done(fire);
+		entity_fire_done(fire);
 }
 
 static void step_done(struct seat *seat, enum hx_code code)
@@ -62,7 +62,7 @@ static void step_done(struct seat *seat, enum hx_code code)
 
 /* ---- the start ---- */
 
-static void submit(struct entity_fire *fire)
+static void entity_fire_submit(struct entity_fire *fire)
 {
 	const struct entity_ref *ref = &fire->rq.ref;
 	enum hx_code code = engine_submit(
@@ -85,7 +85,7 @@ static void taken(struct entry_ticket *ticket, enum hx_code code)
 		return;
 	}
 	atomic_fetch_add(&metrics->entry_lock_unavailable, code != HX_OK);
-	submit(fire);
+	entity_fire_submit(fire);
 }
 
 /* Before the row is read its status is not known: the longest lock of the steps of this name. */
@@ -123,7 +123,7 @@ void entity_fire_start(struct entity_fire *fire, struct engine *engine)
 	if (lock_ms)
 		entry_lock_take(engine_parts(engine)->entry_locks, &fire->ticket, &key, lock_ms);
 	else
-		submit(fire);
+		entity_fire_submit(fire);
 }
 
 void entity_fire_release(struct entity_fire *fire)

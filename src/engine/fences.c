@@ -23,8 +23,8 @@ DB_STMT(stmt_alone, "fences_alone", "", "i",
 	"SELECT 1",
 	.pg_sql = "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1 FROM hx_node WHERE until > hx_now_ms())");
 
-static enum hx_code run(struct db *db, struct unit *unit, struct unit_result *ret_result, int64_t *ret_floor,
-			struct hx_error *err)
+static enum hx_code fences_run(struct db *db, struct unit *unit, struct unit_result *ret_result, int64_t *ret_floor,
+			       struct hx_error *err)
 {
 	LOCAL_ARENA(arena, BYTES_MAX);
 	enum hx_code code = db_run_unit(db, unit, ret_result, &arena, err);
@@ -46,7 +46,7 @@ enum hx_code fences_read_floor(struct db *db, int64_t *ret_floor, struct hx_erro
 	enum hx_code code;
 
 	fences_ask_floor(&unit);
-	code = run(db, &unit, &result, ret_floor, err);
+	code = fences_run(db, &unit, &result, ret_floor, err);
 	if (!code && result.verdict != UNIT_WON)
 		code = error_set(err, HX_STORE_UNAVAILABLE, "the store has no floor of its fences");
 	return code;
@@ -66,7 +66,7 @@ static enum hx_code raise_in(struct db *db, int64_t *ret_floor, struct hx_error 
 	enum hx_code code;
 
 	fences_ask_raise(&unit);
-	code = run(db, &unit, &result, ret_floor, err);
+	code = fences_run(db, &unit, &result, ret_floor, err);
 	if (!code && result.verdict == UNIT_REFUSED)
 		code = error_set(err, HX_BUSY,
 				 "nodes are at work on this store: stop them all; it is known %d s later at the most",

@@ -138,7 +138,7 @@ static void tell_ended(const struct module_janitor *m, const struct janitor_ende
 		 log_int("fence", claim->fence), log_text("status", claim->rule->claim_into));
 }
 
-static void tell(const struct module_janitor *m)
+static void janitors_tell(const struct module_janitor *m)
 {
 	const struct janitor *j = &m->janitor;
 
@@ -156,7 +156,7 @@ static void tell(const struct module_janitor *m)
 			 log_int("reverted", j->reverted), log_int("held", j->held));
 }
 
-static void start(struct module_janitor *m, struct mono_time at)
+static void start_module_janitor(struct module_janitor *m, struct mono_time at)
 {
 	make_rules(m);
 	janitor_init(&m->janitor, &m->rules, JANITOR_BUDGET, at);
@@ -164,7 +164,7 @@ static void start(struct module_janitor *m, struct mono_time at)
 }
 
 /* Out of the list, and out of memory. */
-static void leave(struct module_janitor *m)
+static void janitors_leave(struct module_janitor *m)
 {
 	struct janitors *all = m->all;
 	struct module_janitor **at = &all->first;
@@ -184,7 +184,7 @@ static void swept(struct seat *seat, enum hx_code code)
 	int64_t cursor;
 	bool more;
 
-	tell(m);
+	janitors_tell(m);
 	for (size_t i = 0; i < m->janitor.handed_n; i++) {
 		const struct janitor_claim *claim = &m->janitor.handed[i];
 
@@ -203,7 +203,7 @@ static void swept(struct seat *seat, enum hx_code code)
 		return;
 	}
 	if (atomic_load(&m->gone)) {
-		leave(m);
+		janitors_leave(m);
 		return;
 	}
 	/*
@@ -212,7 +212,7 @@ static void swept(struct seat *seat, enum hx_code code)
 	 */
 	more = m->janitor.more && code == HX_OK;
 	cursor = more ? m->janitor.cursor : 0;
-	start(m, mono_add_ms(next, more ? 1 : m->every_ms));
+	start_module_janitor(m, mono_add_ms(next, more ? 1 : m->every_ms));
 	m->janitor.cursor = cursor;
 	code = lane_submit_own(m->all->parts->lanes->lanes[0], &m->seat);
 	ASSERT(code == HX_OK || code == HX_STOPPING); /* it ends with its lane, and not before */
@@ -231,21 +231,21 @@ static struct module_janitor *module_janitor_new(struct janitors *all, const cha
 	return m;
 }
 
-static enum hx_code enter(struct janitors *all, struct module_janitor *m)
+static enum hx_code janitors_enter(struct janitors *all, struct module_janitor *m)
 {
 	pthread_mutex_lock(&all->mutex);
 	m->next = all->first;
 	all->first = m;
 	pthread_mutex_unlock(&all->mutex);
-	start(m, (struct mono_time){0});
+	start_module_janitor(m, (struct mono_time){0});
 	return lane_submit_own(all->parts->lanes->lanes[0], &m->seat);
 }
 
-static enum hx_code add(struct janitors *all, const char *module, int64_t every_ms)
+static enum hx_code janitors_add(struct janitors *all, const char *module, int64_t every_ms)
 {
 	struct module_janitor *m = module_janitor_new(all, module, every_ms);
 
-	return m ? enter(all, m) : HX_NO_MEMORY;
+	return m ? janitors_enter(all, m) : HX_NO_MEMORY;
 }
 
 /* ---- another configuration ---- */
@@ -256,7 +256,7 @@ static bool is_swept_here(const struct module_config *module)
 }
 
 /* Is this janitor as the configuration wants it? */
-static bool fits(const struct module_janitor *m, const struct config *config)
+static bool janitors_fits(const struct module_janitor *m, const struct config *config)
 {
 	const struct module_config *module = config_module(config, slice_str(m->module));
 
@@ -311,12 +311,13 @@ void janitors_adopt(struct janitors *janitors, const struct config *config, stru
 	atomic_store(&janitors->config, config);
 	pthread_mutex_lock(&janitors->mutex);
 	for (struct module_janitor *m = janitors->first; m; m = m->next)
-		if (m->module && !fits(m, config))
+		if (m->module && !janitors_fits(m, config))
 			atomic_store(&m->gone, true);
 	pthread_mutex_unlock(&janitors->mutex);
 	for (struct module_janitor *m = fresh, *next; m; m = next) {
 		next = m->next;
-		(void)!enter(janitors, m); /* refused only when the lane ends: then it is freed with the rest */
+		(void)!janitors_enter(janitors,
+				      m); /* refused only when the lane ends: then it is freed with the rest */
 	}
 }
 
@@ -336,10 +337,10 @@ enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts
 
 	*janitors = (struct janitors){.parts = parts, .config = config, .lapses = {.parts = parts}};
 	pthread_mutex_init(&janitors->mutex, NULL);
-	code = add(janitors, /* module= */ NULL, own_every_ms(config->lease_ms));
+	code = janitors_add(janitors, /* module= */ NULL, own_every_ms(config->lease_ms));
 	for (size_t i = 0; i < config->modules_n && !code; i++)
 		if (is_swept_here(&config->modules[i]))
-			code = add(janitors, config->modules[i].name, config->modules[i].janitor.every_ms);
+			code = janitors_add(janitors, config->modules[i].name, config->modules[i].janitor.every_ms);
 	return code;
 }
 
@@ -370,7 +371,7 @@ enum hx_code janitors_sweep(struct janitors *janitors, struct slice module,
 		return HX_NO_MEMORY;
 	m->done = done;
 	m->context = context;
-	start(m, (struct mono_time){0});
+	start_module_janitor(m, (struct mono_time){0});
 	/* A caller's sweep takes a caller's seat: there is no other bound on how many ask. */
 	code = lane_submit(janitors->parts->lanes->lanes[0], &m->seat);
 	if (code)

@@ -70,7 +70,7 @@ static const struct api_key *fitting(const struct keyring *k, const struct keyri
 }
 
 /* By what is known; under the mutex. */
-static void judge(struct keyring *k, struct keyring_question *q, struct mono_time now)
+static void keyring_judge(struct keyring *k, struct keyring_question *q, struct mono_time now)
 {
 	const struct api_key *key = q->key.n ? fitting(k, q, now) : NULL;
 
@@ -100,7 +100,7 @@ static bool ask_locked(struct keyring *k, struct keyring_question *q)
 {
 	struct mono_time now = clock_mono(k->options.clock);
 
-	judge(k, q, now);
+	keyring_judge(k, q, now);
 	if (k->in_memory)
 		return true;
 	if (now.ns - k->read_at.ns > (int64_t)KEYRING_RENEW_MS * NS_PER_MS && !k->stale) {
@@ -249,7 +249,7 @@ static enum hx_code read_now(struct keyring *k, struct hx_error *err)
 /* ---- the thread ---- */
 
 /* Everybody who waits now; NULL and *ret_stopping: it is over. */
-static struct keyring_question *rest(struct keyring *k, bool *ret_stopping)
+static struct keyring_question *keyring_rest(struct keyring *k, bool *ret_stopping)
 {
 	struct keyring_question *waiting;
 
@@ -282,14 +282,14 @@ static void answer_all(struct keyring *k, struct keyring_question *waiting, enum
 		q->code = code;
 		if (!code || (code == HX_STORE_UNAVAILABLE && q->last_known_will_do)) {
 			monitor_lock(&k->monitor);
-			judge(k, q, clock_mono(k->options.clock));
+			keyring_judge(k, q, clock_mono(k->options.clock));
 			monitor_unlock(&k->monitor);
 		}
 		q->answered(q);
 	}
 }
 
-static void tell(struct keyring *k, enum hx_code code, const struct hx_error *err)
+static void keyring_tell(struct keyring *k, enum hx_code code, const struct hx_error *err)
 {
 	bool was_lost;
 
@@ -304,17 +304,17 @@ static void tell(struct keyring *k, enum hx_code code, const struct hx_error *er
 		log_info(k->options.log, "the API keys can be read again");
 }
 
-static void *run(void *context)
+static void *keyring_run(void *context)
 {
 	struct keyring *k = context;
 	struct keyring_question *waiting;
 	bool stopping;
 
-	while ((waiting = rest(k, &stopping)), !stopping) {
+	while ((waiting = keyring_rest(k, &stopping)), !stopping) {
 		struct hx_error err;
 		enum hx_code code = read_now(k, &err);
 
-		tell(k, code, &err);
+		keyring_tell(k, code, &err);
 		answer_all(k, waiting, code ? HX_STORE_UNAVAILABLE : HX_OK);
 		keep_gap(k);
 	}
@@ -325,7 +325,7 @@ static void *run(void *context)
 /* ---- its life ---- */
 
 /* On PostgreSQL as a lane connects: a read-only connection could be one to a standby, which lags behind. */
-static enum hx_code start(struct keyring *k, struct hx_error *err)
+static enum hx_code keyring_start(struct keyring *k, struct hx_error *err)
 {
 	struct db_options db = {
 		.url = k->options.url,
@@ -336,7 +336,7 @@ static enum hx_code start(struct keyring *k, struct hx_error *err)
 
 	if (!code)
 		code = read_now(k, err);
-	return code ? code : thread_start(&k->thread, run, k, "the keyring's thread", err);
+	return code ? code : thread_start(&k->thread, keyring_run, k, "the keyring's thread", err);
 }
 
 enum hx_code keyring_new(const struct keyring_options *options, struct keyring **ret, struct hx_error *err)
@@ -351,7 +351,7 @@ enum hx_code keyring_new(const struct keyring_options *options, struct keyring *
 	monitor_init(&k->monitor);
 	arena_init(&k->page, PAGE_BYTES_MAX);
 	if (!k->in_memory)
-		code = start(k, err);
+		code = keyring_start(k, err);
 	else if (!(k->keys = keys_new(/* version= */ 0)))
 		code = error_set(err, HX_NO_MEMORY, "the keyring");
 	if (code)

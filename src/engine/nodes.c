@@ -163,7 +163,7 @@ static void renewed(struct nodes *nodes)
 	nodes->late = false;
 }
 
-static enum hx_code submit(struct nodes *nodes, int64_t number, int64_t in_ms)
+static enum hx_code nodes_submit(struct nodes *nodes, int64_t number, int64_t in_ms)
 {
 	struct mono_time at = mono_add_ms(clock_mono(nodes->clock), in_ms);
 	/* Not in line with the groups of a lane, where there is a choice. */
@@ -173,7 +173,7 @@ static enum hx_code submit(struct nodes *nodes, int64_t number, int64_t in_ms)
 	return lane_submit_own(lane, &nodes->seat);
 }
 
-static void ended(struct seat *seat, enum hx_code code)
+static void nodes_ended(struct seat *seat, enum hx_code code)
 {
 	struct nodes *nodes = (struct nodes *)((char *)seat - offsetof(struct nodes, seat));
 	int64_t number = nodes->lease.number;
@@ -193,7 +193,7 @@ static void ended(struct seat *seat, enum hx_code code)
 		tell_late(nodes);
 		again_ms = NODES_RENEW_MS / 4;
 	}
-	(void)submit(nodes, number, again_ms); /* refused only when the lane ends */
+	(void)nodes_submit(nodes, number, again_ms); /* refused only when the lane ends */
 }
 
 enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, _Atomic int64_t *fence_floor,
@@ -204,6 +204,6 @@ enum hx_code nodes_start(struct nodes *nodes, const struct lanes *lanes, _Atomic
 	nodes->metrics = metrics;
 	nodes->log = log;
 	nodes->store_clock.log = log;
-	nodes->seat = (struct seat){.task = &nodes->lease.task, .done = ended};
-	return submit(nodes, nodes->lease.number, /* in_ms= */ 0);
+	nodes->seat = (struct seat){.task = &nodes->lease.task, .done = nodes_ended};
+	return nodes_submit(nodes, nodes->lease.number, /* in_ms= */ 0);
 }

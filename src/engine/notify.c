@@ -134,7 +134,7 @@ static void note_everybody(struct notify *n)
 }
 
 /* What could not be told is not kept: whoever missed it is woken with everybody, once the session is back. */
-static enum hx_code tell(struct notify *n, struct hx_error *err)
+static enum hx_code notify_tell(struct notify *n, struct hx_error *err)
 {
 	char payload[LISTEN_PAYLOAD_BYTES_MAX + 1];
 	enum hx_code code;
@@ -236,7 +236,7 @@ static enum hx_code work(struct notify *n, struct hx_error *err)
 		lanes_wake(n->lanes, NULL, 0);
 	}
 	if (!code && has_noted(n) && hold_back_ms(n) == 0)
-		code = tell(n, err);
+		code = notify_tell(n, err);
 	/* Last: what came in while we told has left the socket, and would not wake us any more. */
 	return code ? code : hear_all(n, err);
 }
@@ -255,7 +255,7 @@ static void rest_lost(struct notify *n, const struct hx_error *err)
 	n->again_ms = 2 * n->again_ms < AGAIN_MS_MAX ? 2 * n->again_ms : AGAIN_MS_MAX;
 }
 
-static void *run(void *context)
+static void *notify_run(void *context)
 {
 	struct notify *n = context;
 	struct hx_error err;
@@ -267,7 +267,7 @@ static void *run(void *context)
 			wait_ms(n, has_noted(n) ? hold_back_ms(n) : IDLE_MS);
 	}
 	if (!n->lost)
-		(void)tell(n, &err); /* the last hints: others look by time as well */
+		(void)notify_tell(n, &err); /* the last hints: others look by time as well */
 	return NULL;
 }
 
@@ -300,7 +300,7 @@ enum hx_code notify_new(const struct notify_options *options, struct notify **re
 enum hx_code notify_start(struct notify *notify, const struct lanes *lanes, struct hx_error *err)
 {
 	notify->lanes = lanes;
-	return thread_start(&notify->thread, run, notify, "the thread of notifications", err);
+	return thread_start(&notify->thread, notify_run, notify, "the thread of notifications", err);
 }
 
 void notify_stop(struct notify *notify)

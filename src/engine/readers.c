@@ -54,14 +54,14 @@ static void give(struct reader *r, struct answer *answer)
 	(void)task_take(r->task, r->task->turn, answer); /* always its own turn: nobody else answers it */
 }
 
-static void sink_answer(struct group_sink *sink, size_t i UNUSED, const struct unit_result *result)
+static void readers_sink_answer(struct group_sink *sink, size_t i UNUSED, const struct unit_result *result)
 {
 	struct reader *r = (struct reader *)((char *)sink - offsetof(struct reader, sink));
 
 	give(r, &(struct answer){.kind = ANSWER_COMMIT, .result = result});
 }
 
-static void sink_wake(struct group_sink *sink UNUSED, int64_t topic UNUSED)
+static void readers_sink_wake(struct group_sink *sink UNUSED, int64_t topic UNUSED)
 {
 	ASSERT(!"what only reads wakes nobody");
 }
@@ -81,7 +81,7 @@ static void run_unit(struct reader *r)
 }
 
 /* Its time has passed while it waited for a reader. */
-static void refuse(struct reader *r)
+static void readers_refuse(struct reader *r)
 {
 	r->result = (struct unit_result){.verdict = UNIT_FAILED, .line = -1};
 	error_set(&r->result.error, HX_STORE_UNAVAILABLE, "the store was not to be had in time");
@@ -98,7 +98,7 @@ static void drive(struct reader *r, struct seat *seat)
 	r->task->kind->ask(r->task, &ask);
 	while (ask.kind == ASK_COMMIT) {
 		if (r->by.ns && clock_mono(r->all->options.clock).ns >= r->by.ns)
-			refuse(r);
+			readers_refuse(r);
 		else
 			run_unit(r);
 		r->task->kind->ask(r->task, &ask);
@@ -183,7 +183,7 @@ static struct seat *take_seat(struct readers *all, bool *ret_stopping)
 	return seat;
 }
 
-static void *run(void *context)
+static void *readers_run(void *context)
 {
 	struct reader *r = context;
 	struct seat *seat;
@@ -222,10 +222,10 @@ static enum hx_code reader_start(struct readers *all, struct reader *r, struct h
 	enum hx_code code = db_open(&db, &r->db, err);
 
 	r->all = all;
-	r->sink = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
+	r->sink = (struct group_sink){.answer = readers_sink_answer, .wake = readers_sink_wake};
 	r->trouble = (struct trouble){.log = all->options.log, .who = "reader", .number = r - all->readers};
 	arena_init(&r->arena, READ_BYTES_MAX);
-	return code ? code : thread_start(&r->thread, run, r, "a reader's thread", err);
+	return code ? code : thread_start(&r->thread, readers_run, r, "a reader's thread", err);
 }
 
 enum hx_code readers_new(const struct readers_options *options, struct readers **ret, struct hx_error *err)

@@ -53,7 +53,7 @@ static void scan(const struct due_source *source, struct unit *unit, int64_t lim
 	kept->scan(unit, kept->age_ms, limit);
 }
 
-static void build(const struct single *single, struct unit *unit)
+static void retention_build(const struct single *single, struct unit *unit)
 {
 	const struct expiry *expiry = single->context;
 
@@ -61,7 +61,7 @@ static void build(const struct single *single, struct unit *unit)
 }
 
 /* Lost: another node was first, or it was retried a moment ago. */
-static enum hx_code answered(struct single *single, const struct unit_result *result)
+static enum hx_code retention_answered(struct single *single, const struct unit_result *result)
 {
 	const struct expiry *expiry = single->context;
 
@@ -85,14 +85,14 @@ static void expired(struct seat *seat, enum hx_code code UNUSED)
 static struct task *expiry_task(struct expiry *expiry)
 {
 	if (expiry->kept->expire) {
-		single_init(&expiry->single, expiry, build, answered);
+		single_init(&expiry->single, expiry, retention_build, retention_answered);
 		return &expiry->single.task;
 	}
 	batch_expiry_init(&expiry->batch, expiry->subject, expiry->kept->age_ms);
 	return &expiry->batch.task;
 }
 
-static bool begin(void *context, int64_t subject)
+static bool retention_begin(void *context, int64_t subject)
 {
 	struct kept *kept = context;
 	struct expiry *expiry = calloc(1, sizeof *expiry);
@@ -116,7 +116,7 @@ static int64_t every_ms(int64_t age_ms)
 	return quarter_ms < EVERY_MS_MIN ? EVERY_MS_MIN : quarter_ms < EVERY_MS_MAX ? quarter_ms : EVERY_MS_MAX;
 }
 
-static enum hx_code start(struct kept *kept)
+static enum hx_code retention_start_kept(struct kept *kept)
 {
 	struct feeder_options options = {
 		.lanes = kept->parts->lanes,
@@ -124,7 +124,7 @@ static enum hx_code start(struct kept *kept)
 		.source = {.name = "retention", .poll_ms = every_ms(kept->age_ms), .scan = scan, .context = kept},
 		.under_way_max = UNDER_WAY_MAX,
 		.slice = SLICE,
-		.begin = begin,
+		.begin = retention_begin,
 		.context = kept,
 	};
 
@@ -132,7 +132,7 @@ static enum hx_code start(struct kept *kept)
 }
 
 /* 0: kept for ever. What was started goes on looking, and finds nothing then. */
-static enum hx_code keep(struct retention *r, struct kept *kept, struct kept as, int64_t age_ms)
+static enum hx_code retention_keep(struct retention *r, struct kept *kept, struct kept as, int64_t age_ms)
 {
 	if (kept->parts) {
 		atomic_store(&kept->age_ms, age_ms ? age_ms : NEVER);
@@ -143,28 +143,31 @@ static enum hx_code keep(struct retention *r, struct kept *kept, struct kept as,
 	*kept = as;
 	kept->age_ms = age_ms;
 	kept->parts = r->parts;
-	return start(kept);
+	return retention_start_kept(kept);
 }
 
 enum hx_code retention_configure(struct retention *r, const struct config *config)
 {
 	struct engine_metrics *m = r->parts->metrics;
-	enum hx_code code = keep(
+	enum hx_code code = retention_keep(
 		r, &r->runs, (struct kept){.scan = run_scan_expired, .expire = run_expire, .expired = &m->runs_expired},
 		config->retain_runs_ms);
 
 	if (!code)
-		code = keep(r, &r->batches, (struct kept){.scan = batch_scan_expired, .expired = &m->batches_expired},
-			    config->retain_batches_ms);
+		code = retention_keep(r, &r->batches,
+				      (struct kept){.scan = batch_scan_expired, .expired = &m->batches_expired},
+				      config->retain_batches_ms);
 	if (!code)
-		code = keep(
+		code = retention_keep(
 			r, &r->hooks,
 			(struct kept){.scan = hook_scan_expired, .expire = hook_expire, .expired = &m->hooks_expired},
 			config->hooks_n ? HOOK_ROWS_AGE_MS : 0);
 	return code ? code
-		    : keep(r, &r->jobs,
-			   (struct kept){.scan = job_scan_expired, .expire = job_expire, .expired = &m->jobs_expired},
-			   config->retain_jobs_ms);
+		    : retention_keep(r, &r->jobs,
+				     (struct kept){.scan = job_scan_expired,
+						   .expire = job_expire,
+						   .expired = &m->jobs_expired},
+				     config->retain_jobs_ms);
 }
 
 enum hx_code retention_start(const struct engine_parts *parts, struct retention **ret_retention, struct hx_error *err)

@@ -23,7 +23,7 @@ static void scan(const struct due_source *source UNUSED, struct unit *unit, int6
 }
 
 /* What failed is found again, after a while: the definition may have to be brought first. */
-static void ended(struct seat *seat, enum hx_code code)
+static void run_asked_ended(struct seat *seat, enum hx_code code)
 {
 	struct errand_of_parent *errand = (struct errand_of_parent *)seat;
 	struct feeder *feeder = &errand->asked->feeder;
@@ -34,7 +34,7 @@ static void ended(struct seat *seat, enum hx_code code)
 	feeder_ended(feeder, subject, code ? FEEDER_REST_MS : 0);
 }
 
-static bool begin(void *context, int64_t subject)
+static bool run_asked_begin(void *context, int64_t subject)
 {
 	struct run_asked *asked = context;
 	struct errand_of_parent *errand = calloc(1, sizeof *errand);
@@ -45,7 +45,7 @@ static bool begin(void *context, int64_t subject)
 	errand->rq = (struct run_verb_request){.kind = RUN_OBEY, .subject = subject, .policy = asked->policy};
 	arena_init(&errand->arena, ARENA_BYTES);
 	run_verb_init(&errand->verb, &errand->rq, &errand->arena);
-	errand->seat = (struct seat){.task = &errand->verb.task, .done = ended};
+	errand->seat = (struct seat){.task = &errand->verb.task, .done = run_asked_ended};
 	if (lane_submit_own(lanes_of(asked->lanes, subject), &errand->seat)) {
 		free(errand);
 		return false;
@@ -62,7 +62,7 @@ enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struc
 		.source = {.name = "asked", .topic = RUN_TOPIC, .poll_ms = POLL_MS, .scan = scan},
 		.under_way_max = UNDER_WAY_MAX,
 		.slice = SLICE,
-		.begin = begin,
+		.begin = run_asked_begin,
 		.context = asked,
 	};
 

@@ -113,7 +113,7 @@ static bool inputs_differ(struct slice a, struct slice b, struct arena *arena)
 	return differ;
 }
 
-static enum hx_code take_found(struct run_start *start, const struct unit_result *result, struct arena *arena)
+static enum hx_code run_start_take_found(struct run_start *start, const struct unit_result *result, struct arena *arena)
 {
 	const struct run_spec *spec = &start->spec;
 	const struct db_rows *rows = &result->rows[0];
@@ -130,7 +130,7 @@ static enum hx_code take_found(struct run_start *start, const struct unit_result
 
 enum hx_code run_start_found(struct run_start *start, const struct unit_result *result, struct arena *arena)
 {
-	enum hx_code code = take_found(start, result, arena);
+	enum hx_code code = run_start_take_found(start, result, arena);
 
 	/* It was there a moment ago, and its row stays for ever: only a store that was put back in time says so. */
 	if (code == HX_NOT_FOUND)

@@ -30,14 +30,14 @@ struct drive {
 	bool told_over; /* that it was taken over */
 };
 
-static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+static void runs_scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
 {
 	const struct runs *runs = source->context;
 
 	run_scan_due(unit, limit, definitions_left_runs(runs->parts->definitions));
 }
 
-static void next_due(const struct due_source *source, struct unit *unit)
+static void runs_next_due(const struct due_source *source, struct unit *unit)
 {
 	const struct runs *runs = source->context;
 
@@ -69,7 +69,7 @@ static bool is_held_unknown(const struct run_drive *run)
 	return run->held && slice_is(run->row.step_status, RUN_STEP_UNKNOWN);
 }
 
-static void count(struct engine_metrics *metrics, const struct run_drive *run, enum hx_code code)
+static void runs_count(struct engine_metrics *metrics, const struct run_drive *run, enum hx_code code)
 {
 	atomic_fetch_add(&metrics->runs_driven, code == HX_OK);
 	atomic_fetch_add(&metrics->runs_fenced, run->fenced || code == HX_STALE_FENCE);
@@ -123,13 +123,13 @@ static void tell_held(const struct run_drive *run, struct log *log, const char *
 }
 
 /* Losing a race for a run, and being stopped, is not worth a line. */
-static void tell(const struct drive *drive, enum hx_code code)
+static void runs_tell(const struct drive *drive, enum hx_code code)
 {
 	const struct run_drive *run = &drive->run;
 	struct log *log = drive->runs->parts->log;
 	char id[ID_TEXT_BYTES];
 
-	count(drive->runs->parts->metrics, run, code);
+	runs_count(drive->runs->parts->metrics, run, code);
 	id_format("run", run->subject, id);
 	if (run->brought_to_end && strcmp(run->row.status, RUN_FAILED) == 0)
 		log_warn(log, "a run has failed: it waits for a person to retry or cancel it", log_text("id", id),
@@ -165,7 +165,7 @@ static void driven(struct seat *seat, enum hx_code code)
 	struct runs *runs = drive->runs;
 	int64_t subject = drive->run.subject;
 
-	tell(drive, code);
+	runs_tell(drive, code);
 	drive_free(drive);
 	feeder_ended(&runs->feeder, subject, feeder_rest_ms(code));
 }
@@ -182,7 +182,7 @@ static struct drive *drive_new(struct runs *runs)
 	return drive;
 }
 
-static bool submit(struct drive *drive)
+static bool runs_submit(struct drive *drive)
 {
 	if (lane_submit_own(lanes_of(drive->runs->parts->lanes, drive->run.subject), &drive->seat) == HX_OK)
 		return true;
@@ -190,7 +190,7 @@ static bool submit(struct drive *drive)
 	return false;
 }
 
-static bool begin(void *context, int64_t subject)
+static bool runs_begin(void *context, int64_t subject)
 {
 	struct runs *runs = context;
 	struct drive *drive = drive_new(runs);
@@ -198,7 +198,7 @@ static bool begin(void *context, int64_t subject)
 	if (!drive)
 		return false;
 	run_drive_init(&drive->run, subject, &runs->policy, &drive->arena);
-	return submit(drive);
+	return runs_submit(drive);
 }
 
 static struct slice copy(struct arena *arena, struct slice text)
@@ -252,13 +252,13 @@ void runs_drive(struct drive *drive)
 	struct runs *runs = drive ? drive->runs : NULL;
 	int64_t subject = drive ? drive->run.subject : 0;
 
-	if (drive && !submit(drive))
+	if (drive && !runs_submit(drive))
 		feeder_ended(&runs->feeder, subject, /* rest_ms= */ 0);
 }
 
 void runs_take_over(struct runs *runs, int64_t subject)
 {
-	if (feeder_take(&runs->feeder, subject) && !begin(runs, subject))
+	if (feeder_take(&runs->feeder, subject) && !runs_begin(runs, subject))
 		feeder_ended(&runs->feeder, subject, /* rest_ms= */ 0);
 }
 
@@ -311,10 +311,10 @@ enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs
 	struct feeder_options feed = {
 		.lanes = parts->lanes,
 		.clock = parts->clock,
-		.source = {"runs", RUN_TOPIC, RUN_POLL_MS, scan_due, next_due, runs},
+		.source = {"runs", RUN_TOPIC, RUN_POLL_MS, runs_scan_due, runs_next_due, runs},
 		.under_way_max = RUNS_DRIVEN_MAX,
 		.slice = RUNS_SLICE,
-		.begin = begin,
+		.begin = runs_begin,
 		.context = runs,
 	};
 

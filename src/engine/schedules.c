@@ -81,13 +81,13 @@ static bool fires(const void *context, struct slice workflow)
 	return definitions_find(schedules->parts->definitions, workflow) != NULL;
 }
 
-static void scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+static void schedules_scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
 {
 	(void)source;
 	schedule_scan_due(unit, limit);
 }
 
-static void next_due(const struct due_source *source, struct unit *unit)
+static void schedules_next_due(const struct due_source *source, struct unit *unit)
 {
 	(void)source;
 	schedule_next_due(unit);
@@ -149,7 +149,7 @@ static void tell_trouble(struct schedules *schedules, const struct schedule_look
 			 log_slice("workflow", look->row.spec.workflow), log_text("why", look->trouble));
 }
 
-static void tell(struct schedules *schedules, const struct schedule_look *look, enum hx_code code)
+static void schedules_tell(struct schedules *schedules, const struct schedule_look *look, enum hx_code code)
 {
 	struct engine_metrics *metrics = schedules->parts->metrics;
 	struct log *log = schedules->parts->log;
@@ -176,7 +176,7 @@ static void looked(struct seat *seat, enum hx_code code)
 	struct schedules *schedules = look->schedules;
 	int64_t subject = look->look.subject, rest_ms = look->look.rested ? 0 : feeder_rest_ms(code);
 
-	tell(schedules, &look->look, code);
+	schedules_tell(schedules, &look->look, code);
 	for (size_t i = 0; !code && i < look->look.cancels_n; i++)
 		start_cancel(schedules, look->look.row.workspace, look->look.cancels[i].subject,
 			     look->look.cancels[i].batch);
@@ -185,7 +185,7 @@ static void looked(struct seat *seat, enum hx_code code)
 	feeder_ended(&schedules->feeder, subject, rest_ms);
 }
 
-static bool begin(void *context, int64_t subject)
+static bool schedules_begin(void *context, int64_t subject)
 {
 	struct schedules *schedules = context;
 	struct look *look = calloc(1, sizeof *look);
@@ -230,7 +230,7 @@ static void put_done(struct seat *seat, enum hx_code code)
 }
 
 /* The spec is read anew from its text: the file's goes with its arena. */
-static bool read_again(struct put *put, const struct schedule_file *file)
+static bool schedules_read_again(struct put *put, const struct schedule_file *file)
 {
 	struct json root;
 
@@ -258,7 +258,7 @@ static void put_file(struct schedules *schedules, const struct schedule_file *fi
 						 .requester = slice_str("default"),
 						 .spec = &put->spec,
 						 .policy = &schedules->policy};
-	if (read_again(put, file)) {
+	if (schedules_read_again(put, file)) {
 		schedule_verb_init(&put->verb, &put->rq, &put->arena);
 		put->seat = (struct seat){.task = &put->verb.task, .done = put_done};
 		if (lane_submit_own(schedules->parts->lanes->lanes[0], &put->seat) == HX_OK)
@@ -298,10 +298,10 @@ enum hx_code schedules_start(const struct engine_parts *parts, struct schedules 
 	struct feeder_options feed = {
 		.lanes = parts->lanes,
 		.clock = parts->clock,
-		.source = {"schedules", SCHEDULE_TOPIC, POLL_MS, scan_due, next_due, schedules},
+		.source = {"schedules", SCHEDULE_TOPIC, POLL_MS, schedules_scan_due, schedules_next_due, schedules},
 		.under_way_max = UNDER_WAY_MAX,
 		.slice = SLICE,
-		.begin = begin,
+		.begin = schedules_begin,
 		.context = schedules,
 	};
 
