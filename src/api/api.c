@@ -58,7 +58,7 @@ static bool admit_named(struct http_call *call)
 	       encoding_known(call);
 }
 
-static void go_on(struct http_call *call)
+static void api_go_on(struct http_call *call)
 {
 	if (admit_named(call))
 		call_admitted(call);
@@ -73,13 +73,13 @@ static bool admit_inner(struct http_call *call, const struct http_inner *inner)
 	return admit_named(call);
 }
 
-static bool admit(struct http_call *call)
+static bool api_admit(struct http_call *call)
 {
 	const struct http_inner *inner = http_exchange_inner(call->exchange);
 
 	if (inner && call->route->scope != ROUTE_PUBLIC)
 		return admit_inner(call, inner);
-	return call->route->scope == ROUTE_PUBLIC || (auth_admit(call, go_on) && admit_named(call));
+	return call->route->scope == ROUTE_PUBLIC || (auth_admit(call, api_go_on) && admit_named(call));
 }
 
 static bool guard(struct http_call *call)
@@ -91,7 +91,7 @@ struct router *api_router_new(struct api *api)
 {
 	size_t n;
 	const struct route *table = api_routes_served(&n);
-	struct router *router = router_new(table, n, admit, api);
+	struct router *router = router_new(table, n, api_admit, api);
 
 	if (router)
 		router_set_guard(router, guard);
@@ -187,7 +187,7 @@ struct names {
 	const char *known[DEFINITIONS_MAX + 1];
 };
 
-static void add_name(void *context, const struct machine *machine)
+static void api_add_name(void *context, const struct machine *machine)
 {
 	const struct definition *definition = machine->definition;
 	struct names *names = context;
@@ -208,7 +208,7 @@ const char *api_no_workflow_words(struct http_call *call, struct slice name, con
 {
 	struct names names = {.wanted = name, .kind = kind};
 
-	definitions_each(api_parts(call)->definitions, add_name, &names);
+	definitions_each(api_parts(call)->definitions, api_add_name, &names);
 	if (names.other_kind)
 		return text_printf(call->arena, "the workflow \"%s\" is of kind %s, and this is for those of kind %s",
 				   excerpt_of(name).text, names.other_kind, kind);

@@ -27,7 +27,7 @@ static void add_account(struct strbuf *text, struct slice name, int64_t balance,
 }
 
 /* By its name, so that it needs no look-up. */
-static uint64_t lane_of(const struct http_call *call, struct slice name)
+static uint64_t accounts_lane_of(const struct http_call *call, struct slice name)
 {
 	return entity_hash(api_workspace(call), "account", name);
 }
@@ -45,7 +45,7 @@ static bool read_amount(struct http_call *call, struct json body, const char *me
 			   (long long)min, (long long)ACCOUNT_AMOUNT_MAX, excerpt_of(value.raw).text);
 }
 
-static bool read_key(struct http_call *call, struct json body, struct slice *ret_key)
+static bool accounts_read_key(struct http_call *call, struct json body, struct slice *ret_key)
 {
 	struct json value;
 
@@ -61,13 +61,13 @@ static bool read_key(struct http_call *call, struct json body, struct slice *ret
 
 /* ---- create ---- */
 
-static void build_create(struct api_query *query, struct unit *unit)
+static void accounts_build_create(struct api_query *query, struct unit *unit)
 {
 	account_create(unit, &query->single.stamp, api_workspace(query->call), query->name, query->single.fresh_id,
 		       query->number);
 }
 
-static enum hx_code answered_create(struct api_query *query, const struct unit_result *result)
+static enum hx_code accounts_answered_create(struct api_query *query, const struct unit_result *result)
 {
 	query->detail = "an account of this id exists already";
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
@@ -82,23 +82,25 @@ static void render_create(struct api_query *query)
 void api_account_create(struct http_call *call)
 {
 	static const char *const known[] = {"id", "balance", NULL};
-	struct api_query query = {
-		.call = call, .build = build_create, .answered = answered_create, .render = render_create};
+	struct api_query query = {.call = call,
+				  .build = accounts_build_create,
+				  .answered = accounts_answered_create,
+				  .render = render_create};
 	struct json body;
 
 	if (api_body(call, known, &body) && api_name_member(call, body, "id", "id must be a string", &query.name) &&
 	    read_amount(call, body, "balance", /* min= */ 0, &query.number))
-		api_query_ask(&query, lane_of(call, query.name));
+		api_query_ask(&query, accounts_lane_of(call, query.name));
 }
 
 /* ---- show and list ---- */
 
-static void build_show(struct api_query *query, struct unit *unit)
+static void accounts_build_show(struct api_query *query, struct unit *unit)
 {
 	account_read(unit, api_workspace(query->call), query->name);
 }
 
-static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
+static enum hx_code accounts_answered_show(struct api_query *query, const struct unit_result *result)
 {
 	const struct db_rows *rows = &result->rows[0];
 
@@ -111,10 +113,12 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_account_show(struct http_call *call)
 {
-	struct api_query query = {
-		.call = call, .build = build_show, .answered = answered_show, .name = call_param(call, "id")};
+	struct api_query query = {.call = call,
+				  .build = accounts_build_show,
+				  .answered = accounts_answered_show,
+				  .name = call_param(call, "id")};
 
-	api_query_ask(&query, lane_of(call, query.name));
+	api_query_ask(&query, accounts_lane_of(call, query.name));
 }
 
 enum { LIST_NAME, LIST_BALANCE, LIST_CREATED_AT };
@@ -126,7 +130,7 @@ static const struct row_member account_members[] = {
 	{.name = NULL},
 };
 
-static void build_list(struct api_query *query, struct unit *unit)
+static void accounts_build_list(struct api_query *query, struct unit *unit)
 {
 	account_list(unit, api_workspace(query->call), query->after, query->limit + 1);
 }
@@ -134,7 +138,7 @@ static void build_list(struct api_query *query, struct unit *unit)
 void api_account_list(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build_list,
+		.build = accounts_build_list,
 		.cursor = CURSOR_TEXT,
 		.column = LIST_NAME,
 		.members = account_members,
@@ -238,12 +242,12 @@ void api_account_credit(struct http_call *call)
 	struct json body;
 
 	if (!api_body(call, known, &body) || !read_amount(call, body, "amount", /* min= */ 1, &rq.amount) ||
-	    !read_key(call, body, &rq.key))
+	    !accounts_read_key(call, body, &rq.key))
 		return;
 	cc = api_task_new(call, sizeof *cc, /* arena_bytes_max= */ 0, credit_done);
 	if (!cc)
 		return;
 	cc->rq = rq;
 	account_credit_init(&cc->credit, &cc->rq);
-	api_task_start(&cc->task, &cc->credit.task, lane_of(call, rq.name));
+	api_task_start(&cc->task, &cc->credit.task, accounts_lane_of(call, rq.name));
 }

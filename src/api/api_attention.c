@@ -3,7 +3,7 @@
 #include "base/json_walk.h"
 #include "flow/attention.h"
 
-static void build_list(struct api_query *query, struct unit *unit)
+static void attention_build_list(struct api_query *query, struct unit *unit)
 {
 	attention_list(unit, &(struct attention_filter){api_workspace(query->call), query->name, query->number,
 							query->subject, query->limit + 1});
@@ -54,7 +54,7 @@ static void add_reason(struct strbuf *text, bool of_run, const struct db_rows *r
 	json_more_json(text, "detail", what.raw);
 }
 
-static void add_item(struct api_query *query, const struct db_rows *rows, size_t i)
+static void attention_add_item(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	static const struct row_member kind[] = {{"kind", ROW_TEXT, .at = ATTENTION_KIND}, {.name = NULL}};
 	static const struct row_member where[] = {{"workflow", ROW_NAME, .at = ATTENTION_WORKFLOW},
@@ -76,13 +76,13 @@ static void add_item(struct api_query *query, const struct db_rows *rows, size_t
 void api_attention(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build_list,
+		.build = attention_build_list,
 		.filters = {FILTER_WORD("kind", name, attention_kinds, "kind of what waits")},
 		.cursor = CURSOR_PLACE,
 		.column = ATTENTION_SINCE,
 		.column_subject = ATTENTION_SUBJECT,
 		.start = INT64_MIN,
-		.add = add_item,
+		.add = attention_add_item,
 	};
 
 	api_list_start(call, &list);

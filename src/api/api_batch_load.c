@@ -109,7 +109,7 @@ static struct api_told told_loaded(const struct load_call *lc)
 				 .of = &lc->load.row};
 }
 
-static void add_record(struct batch_along *along, struct unit *unit)
+static void batch_load_add_record(struct batch_along *along, struct unit *unit)
 {
 	struct load_call *lc = CONTAINER_OF(along, struct load_call, along);
 	struct api_told told = told_loaded(lc);
@@ -117,7 +117,7 @@ static void add_record(struct batch_along *along, struct unit *unit)
 	api_gate_carry(lc->task.call->gate, &told, unit);
 }
 
-static void record_written(struct batch_along *along, const struct unit_result *result)
+static void batch_load_record_written(struct batch_along *along, const struct unit_result *result)
 {
 	api_gate_carried(CONTAINER_OF(along, struct load_call, along)->task.call->gate, result);
 }
@@ -181,7 +181,7 @@ static void load_start(struct http_call *call, const struct batch_load_request *
 	lc->rq.workspace = api_workspace(call);
 	lc->rq.policy = batches_policy(api_parts(call)->batches);
 	if (call->gate) {
-		lc->along = (struct batch_along){.add = add_record, .won = record_written};
+		lc->along = (struct batch_along){.add = batch_load_add_record, .won = batch_load_record_written};
 		lc->rq.along = &lc->along;
 		lc->rq.until = api_gate_work_until(call->gate);
 	}

@@ -38,14 +38,14 @@ static void write_answer(const void *of, struct strbuf *text)
 
 #define TOLD(vc) ((struct api_told){200, .write = write_answer, .of = &(vc)->verb})
 
-static void add_record(struct batch_along *along, struct unit *unit)
+static void batch_verbs_add_record(struct batch_along *along, struct unit *unit)
 {
 	struct verb_call *vc = CONTAINER_OF(along, struct verb_call, along);
 
 	api_gate_carry(vc->task.call->gate, &TOLD(vc), unit);
 }
 
-static void record_written(struct batch_along *along, const struct unit_result *result)
+static void batch_verbs_record_written(struct batch_along *along, const struct unit_result *result)
 {
 	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, result);
 }
@@ -69,7 +69,7 @@ static void verb_start(struct http_call *call, const struct batch_verb_request *
 	vc->rq = *rq;
 	vc->rq.workspace = api_workspace(call);
 	vc->rq.policy = batches_policy(api_parts(call)->batches);
-	vc->along = (struct batch_along){.add = add_record, .won = record_written};
+	vc->along = (struct batch_along){.add = batch_verbs_add_record, .won = batch_verbs_record_written};
 	vc->rq.along = call->gate ? &vc->along : NULL;
 	batch_verb_init(&vc->verb, &vc->rq, &vc->task.arena);
 	api_task_start(&vc->task, &vc->verb.task, (uint64_t)vc->rq.subject);

@@ -24,7 +24,7 @@ void api_batch_show(struct http_call *call)
 
 /* ---- lists ---- */
 
-static void build_list(struct api_query *query, struct unit *unit)
+static void batches_build_list(struct api_query *query, struct unit *unit)
 {
 	batch_list(unit, &(struct batch_filter){api_workspace(query->call), query->status_wanted, query->name,
 						query->subject, query->limit + 1});
@@ -42,7 +42,7 @@ static void add_batch(struct api_query *query, const struct db_rows *rows, size_
 void api_batch_list(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build_list,
+		.build = batches_build_list,
 		.filters = {FILTER_WORD("status", status_wanted, batch_statuses, "status of batches"),
 			    FILTER_TEXT("workflow", name)},
 		.cursor = CURSOR_ID,
@@ -73,7 +73,7 @@ static enum hx_code check_batch(struct api_query *query, const struct unit_resul
 	return code;
 }
 
-static void add_item(struct api_query *query, const struct db_rows *rows, size_t i)
+static void batches_add_item(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	struct batch_item_row item;
 
@@ -96,7 +96,7 @@ void api_batch_items(struct http_call *call)
 		.at_next = true,
 		.bytes_max = PAGE_BYTES_MAX,
 		.check = check_batch,
-		.add = add_item,
+		.add = batches_add_item,
 	};
 	struct api_query *query;
 	int64_t subject;

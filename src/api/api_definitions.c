@@ -78,7 +78,7 @@ static int64_t version_in_force(struct http_call *call, struct slice name)
 	return sought.version;
 }
 
-static void build_show(struct api_query *query, struct unit *unit)
+static void definitions_build_show(struct api_query *query, struct unit *unit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_version, db_text(query->name), db_int(query->number));
 }
@@ -90,7 +90,7 @@ static const char *nothing_words(const struct api_query *query)
 	return api_no_workflow_words(query->call, query->name, /* kind= */ NULL);
 }
 
-static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
+static enum hx_code definitions_answered_show(struct api_query *query, const struct unit_result *result)
 {
 	const struct db_rows *rows = &result->rows[0];
 	struct json definition, kind;
@@ -128,8 +128,11 @@ void api_definition_show(struct http_call *call)
 		api_no_workflow(call, name, /* kind= */ NULL);
 		return;
 	}
-	query = api_query_new(&(struct api_query){
-		.call = call, .build = build_show, .answered = answered_show, .name = name, .number = version});
+	query = api_query_new(&(struct api_query){.call = call,
+						  .build = definitions_build_show,
+						  .answered = definitions_answered_show,
+						  .name = name,
+						  .number = version});
 	if (query)
 		api_query_read(query);
 }

@@ -73,7 +73,7 @@ static struct entity_ref ref_of(const struct api_query *query)
 	return (struct entity_ref){api_workspace(query->call), query->machine, query->name};
 }
 
-static uint64_t lane_of(const struct api_query *query)
+static uint64_t entities_lane_of(const struct api_query *query)
 {
 	return entity_hash(api_workspace(query->call), query->machine->workflow->name, query->name);
 }
@@ -89,14 +89,14 @@ static struct slice name_to_create(struct api_query *query)
 	return slice_str(query->id);
 }
 
-static void build_create(struct api_query *query, struct unit *unit)
+static void entities_build_create(struct api_query *query, struct unit *unit)
 {
 	struct entity_ref ref = {api_workspace(query->call), query->machine, name_to_create(query)};
 
 	entity_create(unit, &query->single.stamp, &ref, query->single.fresh_id, query->data);
 }
 
-static enum hx_code answered_create(struct api_query *query, const struct unit_result *result)
+static enum hx_code entities_answered_create(struct api_query *query, const struct unit_result *result)
 {
 	query->detail = "an entity of this id exists already";
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
@@ -117,8 +117,8 @@ void api_entity_create(struct http_call *call)
 	static const char *const known[] = {"id", "data", NULL};
 	struct api_query query = {
 		.call = call,
-		.build = build_create,
-		.answered = answered_create,
+		.build = entities_build_create,
+		.answered = entities_answered_create,
 		.render = render_create,
 		.machine = api_machine(call),
 		.data = slice_str("{}"),
@@ -137,19 +137,19 @@ void api_entity_create(struct http_call *call)
 	else if (query.machine->workflow->table.table)
 		api_refuse(call, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
 	else
-		api_query_ask(&query, lane_of(&query));
+		api_query_ask(&query, entities_lane_of(&query));
 }
 
 /* ---- show and list ---- */
 
-static void build_show(struct api_query *query, struct unit *unit)
+static void entities_build_show(struct api_query *query, struct unit *unit)
 {
 	struct entity_ref ref = ref_of(query);
 
 	entity_read(unit, &ref);
 }
 
-static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
+static enum hx_code entities_answered_show(struct api_query *query, const struct unit_result *result)
 {
 	if (result->rows[0].n == 0) {
 		query->detail = "there is no such entity";
@@ -164,17 +164,17 @@ void api_entity_show(struct http_call *call)
 {
 	struct api_query query = {
 		.call = call,
-		.build = build_show,
-		.answered = answered_show,
+		.build = entities_build_show,
+		.answered = entities_answered_show,
 		.machine = api_machine(call),
 		.name = call_param(call, "id"),
 	};
 
 	if (query.machine)
-		api_query_ask(&query, lane_of(&query));
+		api_query_ask(&query, entities_lane_of(&query));
 }
 
-static void build_list(struct api_query *query, struct unit *unit)
+static void entities_build_list(struct api_query *query, struct unit *unit)
 {
 	struct entity_ref ref = ref_of(query);
 
@@ -197,7 +197,7 @@ static bool has_status(struct http_call *call, const struct workflow *w, struct 
 void api_entity_list(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build_list,
+		.build = entities_build_list,
 		.filters = {FILTER_TEXT("status", status_wanted), FILTER_FLAG("held", held)},
 		.cursor = CURSOR_TEXT,
 		.slice_line = 1,
@@ -259,7 +259,8 @@ static void respond_fired(struct fire *fire)
 	api_tell(fire->call, &(struct api_told){200, s->version, fire->write, &fired});
 }
 
-static void add_record(struct step_along *along, const struct entity_step *s, const char *status, struct unit *unit)
+static void entities_add_record(struct step_along *along, const struct entity_step *s, const char *status,
+				struct unit *unit)
 {
 	struct fire *fire = CONTAINER_OF(along, struct fire, along);
 	struct fired fired = {s, status, s->version + 1, s->stamp.at};
@@ -267,7 +268,7 @@ static void add_record(struct step_along *along, const struct entity_step *s, co
 	api_gate_carry(fire->call->gate, &(struct api_told){200, fired.version, fire->write, &fired}, unit);
 }
 
-static void record_written(struct step_along *along, const struct unit_result *result)
+static void entities_record_written(struct step_along *along, const struct unit_result *result)
 {
 	api_gate_carried(CONTAINER_OF(along, struct fire, along)->call->gate, result);
 }
@@ -338,7 +339,7 @@ static void fire_start(struct http_call *call, const struct step_request *rq, st
 	fire->fire.rq.input = json_trust(slice_str("null"));
 	(void)json_find(body, slice_str(member), &fire->fire.rq.input);
 	fire->fire.done = fire_done;
-	fire->along = (struct step_along){.add = add_record, .won = record_written};
+	fire->along = (struct step_along){.add = entities_add_record, .won = entities_record_written};
 	entity_fire_start(&fire->fire, api_of(call)->engine);
 }
 

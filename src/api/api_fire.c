@@ -43,7 +43,7 @@ static enum act_outcome outcome_of(const struct http_answer *answer)
 	}
 }
 
-static void answered(struct http_inner *inner, const struct http_answer *answer)
+static void fire_answered(struct http_inner *inner, const struct http_answer *answer)
 {
 	struct firing *f = (struct firing *)inner;
 
@@ -69,7 +69,7 @@ static void add_segment(struct strbuf *head, struct slice text)
 }
 
 /* A header takes no text that a sender chooses: its digest names it as well. */
-static void add_key(struct strbuf *head, struct slice key)
+static void fire_add_key(struct strbuf *head, struct slice key)
 {
 	uint8_t digest[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
@@ -96,7 +96,7 @@ static bool write_request(struct firing *f, const struct native_call *call)
 	strbuf_add_str(&f->head, "/steps");
 	add_segment(&f->head, member(f, payload, "step"));
 	strbuf_add_str(&f->head, " HTTP/1.1\r\nHost: localhost\r\n");
-	add_key(&f->head, call->key);
+	fire_add_key(&f->head, call->key);
 	if (call->traceparent.n)
 		strbuf_addf(&f->head, "traceparent: %.*s\r\n", SLICE_ARGS(call->traceparent));
 	strbuf_addf(&f->head, "Content-Length: %zu\r\n\r\n", f->body.n);
@@ -109,7 +109,7 @@ enum act_outcome api_fire(void *context, const struct native_call *call, struct 
 {
 	struct api_fire *fire = context;
 	struct http_server *server = atomic_load(&fire->server);
-	struct firing f = {.inner.answered = answered, .output = output, .outcome = ACT_FAILED};
+	struct firing f = {.inner.answered = fire_answered, .output = output, .outcome = ACT_FAILED};
 
 	arena_init(&f.arena, ARENA_BYTES_MAX);
 	strbuf_init(&f.head, HEAD_BYTES_MAX);

@@ -48,7 +48,7 @@ static void keep_without_body(struct api_gate *gate, int status)
 }
 
 /* To be stored it has only what may be repeated; so the first answer is the same as all others. */
-static void keep(struct api_gate *gate, const struct http_answer *answer, bool to_be_stored)
+static void gate_keep(struct api_gate *gate, const struct http_answer *answer, bool to_be_stored)
 {
 	static const struct gate_replay_rule rule = {.kind = REPLAY_SAFE};
 	struct gate_field fields[FIELDS_MAX];
@@ -139,7 +139,7 @@ static void send_stored(struct api_gate *gate, struct slice bytes, const char *s
 
 /* ---- the end ---- */
 
-static void tell(const struct api_gate *gate, enum hx_gate_outcome outcome)
+static void gate_tell(const struct api_gate *gate, enum hx_gate_outcome outcome)
 {
 	struct log *log = engine_parts(engine_of(gate))->log;
 	const struct gate_ask *ask = &gate->guard.ask;
@@ -167,7 +167,7 @@ static void end_gate(struct api_gate *gate)
 		send_stored(gate, strbuf_slice(&gate->kept), /* status= */ NULL);
 		return;
 	}
-	tell(gate, guard->outcome);
+	gate_tell(gate, guard->outcome);
 	switch (guard->outcome) {
 	case HX_GATE_REPLAYED:
 		send_stored(gate, gate->ticket.reply.response, hx_gate_outcome_name(HX_GATE_REPLAYED));
@@ -214,7 +214,7 @@ static enum guard_result result_of(const struct http_answer *answer)
 	}
 }
 
-static void go_on(struct api_gate *gate);
+static void gate_go_on(struct api_gate *gate);
 
 /* In whatever thread the handler answers from. */
 static void captured(struct http_exchange *exchange, const struct http_answer *answer, void *data)
@@ -230,7 +230,7 @@ static void captured(struct http_exchange *exchange, const struct http_answer *a
 			gate_note_completed(engine_parts(engine_of(gate))->gate_store, &gate->guard.ask.claim,
 					    strbuf_slice(&gate->kept));
 		if (gate->bodyless || gate->tells_more) {
-			tell(gate, gate->guard.outcome);
+			gate_tell(gate, gate->guard.outcome);
 			send_marked(gate, answer, hx_gate_outcome_name(gate->guard.outcome));
 			return;
 		}
@@ -239,17 +239,17 @@ static void captured(struct http_exchange *exchange, const struct http_answer *a
 	}
 	if (gate->guard.at == GUARD_ACQUIRING) { /* one unit, not won: there is no record of ours */
 		if (result != GUARD_UNKNOWN)
-			tell(gate, HX_GATE_RELEASED);
+			gate_tell(gate, HX_GATE_RELEASED);
 		send_marked(gate, answer, /* status= */ NULL);
 		return;
 	}
-	keep(gate, answer, result == GUARD_STORE);
+	gate_keep(gate, answer, result == GUARD_STORE);
 	gate->guard.ask.response = strbuf_slice(&gate->kept);
 	guard_take_result(&gate->guard, result);
-	go_on(gate);
+	gate_go_on(gate);
 }
 
-static void run(struct http_exchange *exchange, void *data)
+static void api_gate_run(struct http_exchange *exchange, void *data)
 {
 	struct api_gate *gate = data;
 
@@ -258,7 +258,7 @@ static void run(struct http_exchange *exchange, void *data)
 }
 
 /* The record is ours. */
-static void execute(struct api_gate *gate)
+static void gate_execute(struct api_gate *gate)
 {
 	struct http_exchange *exchange = gate->call->exchange;
 	struct mono_time now = clock_mono(engine_parts(engine_of(gate))->clock);
@@ -269,23 +269,23 @@ static void execute(struct api_gate *gate)
 				  "the store took longer than a request may; nothing was done");
 	else if (gate->again)
 		gate->again(gate->again_data);
-	else if (!http_resume(exchange, run, gate))
+	else if (!http_resume(exchange, api_gate_run, gate))
 		http_respond_code(exchange, HX_BUSY, "the server has stopped; nothing was done");
 }
 
-static void answered(struct gate_ticket *ticket)
+static void gate_answered(struct gate_ticket *ticket)
 {
 	struct api_gate *gate = CONTAINER_OF(ticket, struct api_gate, ticket);
 
 	guard_take_reply(&gate->guard, &ticket->reply);
-	go_on(gate);
+	gate_go_on(gate);
 }
 
-static void go_on(struct api_gate *gate)
+static void gate_go_on(struct api_gate *gate)
 {
 	switch (gate->guard.at) {
 	case GUARD_EXECUTING:
-		execute(gate);
+		gate_execute(gate);
 		break;
 	case GUARD_ENDED:
 		end_gate(gate);
@@ -296,7 +296,7 @@ static void go_on(struct api_gate *gate)
 		if (!guard_takes_back(&gate->guard))
 			gate->ticket.by = (struct mono_time){0};
 		gate->ticket.ask = gate->guard.ask;
-		gate->ticket.done = answered;
+		gate->ticket.done = gate_answered;
 		gate_ask(engine_parts(engine_of(gate))->gate_store, &gate->ticket);
 		break;
 	}
@@ -305,7 +305,7 @@ static void go_on(struct api_gate *gate)
 static void acquire(struct api_gate *gate)
 {
 	guard_note_asked(&gate->guard, clock_mono(engine_parts(engine_of(gate))->clock));
-	go_on(gate);
+	gate_go_on(gate);
 }
 
 /* ---- units that carry the record ---- */
@@ -316,7 +316,7 @@ static void keep_for_unit(struct api_gate *gate, const struct http_answer *answe
 	if (failed)
 		keep_without_body(gate, answer->status);
 	else
-		keep(gate, answer, /* to_be_stored= */ true);
+		gate_keep(gate, answer, /* to_be_stored= */ true);
 	gate->guard.ask.response = strbuf_slice(&gate->kept);
 }
 
@@ -404,7 +404,7 @@ static bool mutates(const struct http_call *call)
 	return slice_in(slice_str(call->route->method), methods);
 }
 
-static enum hx_code read_key(struct http_call *call, struct hx_error *err, struct slice *ret_key)
+static enum hx_code gate_read_key(struct http_call *call, struct hx_error *err, struct slice *ret_key)
 {
 	size_t n;
 	const struct wire_field *field = wire_find(call->request->wire.head.fields, "Idempotency-Key", &n);
@@ -494,7 +494,7 @@ bool api_gate_admit(struct http_call *call)
 
 	if (!mutates(call))
 		return true;
-	code = read_key(call, &err, &key);
+	code = gate_read_key(call, &err, &key);
 	if (code == HX_KEY_REQUIRED)
 		return true; /* a key is the caller's choice */
 	if (!code)

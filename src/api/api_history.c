@@ -64,7 +64,7 @@ static void build_of_entity(const struct api_query *query, struct unit *unit)
 		 db_text(query->name), db_int(query->number), db_int(query->limit + 1));
 }
 
-static void build(struct api_query *query, struct unit *unit)
+static void history_build(struct api_query *query, struct unit *unit)
 {
 	if (query->of)
 		build_by_id(query, unit);
@@ -98,7 +98,7 @@ static const char *nothing_words(struct api_query *query)
 	return "there is no such subject";
 }
 
-static enum hx_code check(struct api_query *query, const struct unit_result *result)
+static enum hx_code history_check(struct api_query *query, const struct unit_result *result)
 {
 	const struct kind *kind = query->of;
 
@@ -140,10 +140,10 @@ static const struct kind *kind_of(struct slice id, int64_t *ret_subject)
 void api_history(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build,
+		.build = history_build,
 		.cursor = CURSOR_NUMBER,
 		.column = SEQ,
-		.check = check,
+		.check = history_check,
 		.members = members,
 	};
 	struct slice text = call->params[0];

@@ -49,7 +49,7 @@ struct delivery {
 
 enum outcome { TAKEN, AGAIN, DECLINED, REFUSED, FAILED };
 
-static void count(const struct http_call *call, enum outcome outcome)
+static void hooks_count(const struct http_call *call, enum outcome outcome)
 {
 	struct engine_metrics *m = api_parts(call)->metrics;
 	_Atomic uint64_t *counters[] = {[TAKEN] = &m->hooks_taken,
@@ -67,7 +67,7 @@ static void log_refused(const struct http_call *call, const char *detail)
 	static _Atomic int64_t next_ms;
 	int64_t now = clock_mono(api_parts(call)->clock).ns / 1000000, next = atomic_load(&next_ms);
 
-	count(call, REFUSED);
+	hooks_count(call, REFUSED);
 	if (now >= next && atomic_compare_exchange_strong(&next_ms, &next, now + LOG_EVERY_MS))
 		log_warn(api_parts(call)->log, "a delivery to a hook was refused",
 			 log_slice("hook", call_param(call, "name")), log_text("detail", detail));
@@ -79,7 +79,7 @@ static bool refuse_signature(struct http_call *call, const char *detail)
 	return api_refuse(call, HX_BAD_SIGNATURE, detail);
 }
 
-static void tell(struct http_call *call, bool accepted, bool duplicate)
+static void hooks_tell(struct http_call *call, bool accepted, bool duplicate)
 {
 	struct strbuf text;
 
@@ -93,27 +93,27 @@ static void tell(struct http_call *call, bool accepted, bool duplicate)
 
 static void end_taken(struct delivery *d, bool duplicate)
 {
-	count(d->task.call, duplicate ? AGAIN : d->accepted ? TAKEN : DECLINED);
-	tell(d->task.call, d->accepted, duplicate);
+	hooks_count(d->task.call, duplicate ? AGAIN : d->accepted ? TAKEN : DECLINED);
+	hooks_tell(d->task.call, d->accepted, duplicate);
 	api_task_free(&d->task);
 }
 
 static void end_failed(struct delivery *d, enum hx_code code, const char *detail)
 {
-	count(d->task.call, FAILED);
+	hooks_count(d->task.call, FAILED);
 	api_task_end(&d->task, code, detail, NULL);
 }
 
 /* ---- units of one ---- */
 
-static void build(const struct single *single, struct unit *unit)
+static void hooks_build(const struct single *single, struct unit *unit)
 {
 	struct delivery *d = single->context;
 
 	d->build(d, unit);
 }
 
-static enum hx_code answered(struct single *single, const struct unit_result *result)
+static enum hx_code hooks_answered(struct single *single, const struct unit_result *result)
 {
 	(void)single;
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
@@ -138,7 +138,7 @@ static void start_unit(struct delivery *d, void (*build_it)(struct delivery *d, 
 {
 	d->build = build_it;
 	d->task.seat.done = unit_done;
-	single_init(&d->single, d, build, answered);
+	single_init(&d->single, d, hooks_build, hooks_answered);
 	api_task_start(&d->task, &d->single.task, hash_bytes(0, d->key.p, d->key.n));
 }
 
@@ -156,8 +156,8 @@ static void decline(struct delivery *d)
 /* ---- expressions ---- */
 
 /* Of the body; no expression: `otherwise`. In the exchange's arena; false after answering. */
-static bool value_of(struct delivery *d, const struct expression *expression, const char *what, struct slice otherwise,
-		     struct slice *ret)
+static bool hooks_value_of(struct delivery *d, const struct expression *expression, const char *what,
+			   struct slice otherwise, struct slice *ret)
 {
 	struct http_call *call = d->task.call;
 	struct expression_env env = {.whole = d->body};
@@ -182,11 +182,11 @@ static bool value_of(struct delivery *d, const struct expression *expression, co
 }
 
 /* A value that names something: a string, or a number as it is written. False after answering. */
-static bool name_of(struct delivery *d, const struct expression *expression, const char *what, struct slice *ret)
+static bool hooks_name_of(struct delivery *d, const struct expression *expression, const char *what, struct slice *ret)
 {
 	struct slice json;
 
-	if (!value_of(d, expression, what, slice_str("null"), &json))
+	if (!hooks_value_of(d, expression, what, slice_str("null"), &json))
 		return false;
 	*ret = json_type(json_trust(json)) == JSON_STRING   ? json_string_decode(json_trust(json), d->task.call->arena)
 	       : json_type(json_trust(json)) == JSON_NUMBER ? json
@@ -219,7 +219,7 @@ static bool make_start(struct delivery *d, const struct expression *input, struc
 	struct hx_error err;
 	enum hx_code code;
 
-	if (!value_of(d, input, "input", slice_str("{}"), &text))
+	if (!hooks_value_of(d, input, "input", slice_str("{}"), &text))
 		return false;
 	value = json_trust(text);
 	wanted.input = &value;
@@ -281,7 +281,8 @@ static void do_signal(struct delivery *d)
 					.own_id = true,
 					.policy = runs_policy(api_parts(call)->runs),
 					.along = &d->seen.along};
-	if (!name_of(d, d->hook->key, "key", &rq->key) || !value_of(d, d->hook->data, "data", d->body.raw, &rq->data))
+	if (!hooks_name_of(d, d->hook->key, "key", &rq->key) ||
+	    !hooks_value_of(d, d->hook->data, "data", d->body.raw, &rq->data))
 		return;
 	if (d->hook->start && run_key_is_reserved(rq->key)) {
 		end_failed(d, HX_KEY_RESERVED, RUN_KEYS_RESERVED);
@@ -310,7 +311,7 @@ static void do_push(struct delivery *d)
 {
 	d->item = (struct job_push_item){
 		.queue = slice_str(d->hook->queue), .key = d->key, .priority = d->hook->priority};
-	if (!value_of(d, d->hook->data, "payload", d->body.raw, &d->item.payload))
+	if (!hooks_value_of(d, d->hook->data, "payload", d->body.raw, &d->item.payload))
 		return;
 	d->task.seat.done = pushed;
 	job_push_init(&d->push, api_workspace(d->task.call), &d->item, 1, &d->task.arena);
@@ -330,7 +331,8 @@ static void do_fire(struct delivery *d)
 	struct slice id, input;
 	struct strbuf text;
 
-	if (!name_of(d, d->hook->entity, "id", &id) || !value_of(d, d->hook->data, "input", d->body.raw, &input))
+	if (!hooks_name_of(d, d->hook->entity, "id", &id) ||
+	    !hooks_value_of(d, d->hook->data, "input", d->body.raw, &input))
 		return;
 	strbuf_init(&text, 2 * HOOK_BODY_BYTES_MAX);
 	strbuf_add_char(&text, '{');
@@ -411,13 +413,14 @@ static bool name_delivery(struct delivery *d, struct slice id)
 	return true;
 }
 
-static void deliver(struct delivery *d)
+static void hooks_deliver(struct delivery *d)
 {
 	static void (*const does[])(struct delivery *) = {
 		[HOOK_SIGNALS] = do_signal, [HOOK_STARTS] = do_start, [HOOK_FIRES] = do_fire, [HOOK_PUSHES] = do_push};
 	struct slice id, when;
 
-	if (!read_id(d, &id) || !name_delivery(d, id) || !value_of(d, d->hook->when, "when", slice_str("true"), &when))
+	if (!read_id(d, &id) || !name_delivery(d, id) ||
+	    !hooks_value_of(d, d->hook->when, "when", slice_str("true"), &when))
 		return;
 	d->accepted = true;
 	if (is_truth(when))
@@ -458,7 +461,7 @@ void api_hook(struct http_call *call)
 		return;
 	}
 	if (json_check(call->request->body, &err, &body)) {
-		count(call, FAILED);
+		hooks_count(call, FAILED);
 		http_respond_error(call->exchange, &err);
 		return;
 	}
@@ -467,5 +470,5 @@ void api_hook(struct http_call *call)
 		return;
 	d->hook = hook->config;
 	d->body = body;
-	deliver(d);
+	hooks_deliver(d);
 }

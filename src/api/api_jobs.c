@@ -85,7 +85,7 @@ static bool read_item(struct http_call *call, struct json object, struct job_pus
 	return true;
 }
 
-static size_t count(struct json array)
+static size_t jobs_count(struct json array)
 {
 	struct json_iter it = json_iter_of(array);
 	struct json element;
@@ -104,7 +104,7 @@ static struct job_push_item *read_items(struct http_call *call, struct json body
 	struct job_push_item *items;
 	struct json object = body;
 
-	*ret_n = many ? count(body) : 1;
+	*ret_n = many ? jobs_count(body) : 1;
 	if (*ret_n < 1 || *ret_n > JOB_PUSH_MAX) {
 		api_refuse(call, HX_VALIDATION_ERROR, "1 to 1000 jobs may be pushed at once");
 		return NULL;
@@ -164,7 +164,7 @@ void api_job_push(struct http_call *call)
 
 /* ---- show and list ---- */
 
-static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
+static enum hx_code jobs_answered_show(struct api_query *query, const struct unit_result *result)
 {
 	query->detail = "there is no such job";
 	if (result->rows[0].n == 0)
@@ -178,13 +178,13 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_job_show(struct http_call *call)
 {
-	struct api_query query = {.call = call, .read = job_read_in, .answered = answered_show};
+	struct api_query query = {.call = call, .read = job_read_in, .answered = jobs_answered_show};
 
 	if (api_job_id(call, &query.subject))
 		api_query_ask(&query, (uint64_t)query.subject);
 }
 
-static void build_list(struct api_query *query, struct unit *unit)
+static void jobs_build_list(struct api_query *query, struct unit *unit)
 {
 	job_list(unit, api_workspace(query->call), query->status_wanted, query->name, query->subject, query->limit + 1);
 }
@@ -192,7 +192,7 @@ static void build_list(struct api_query *query, struct unit *unit)
 void api_job_list(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build_list,
+		.build = jobs_build_list,
 		.filters = {FILTER_WORD("status", status_wanted, job_statuses, "status of jobs"),
 			    FILTER_TEXT("queue", name)},
 		.cursor = CURSOR_ID,

@@ -121,7 +121,7 @@ static const struct db_value *slice_end(const struct api_query *query, const str
 	return db_cell(slice, 0, SLICE_END);
 }
 
-static void add_row(struct api_query *query, const struct db_rows *rows, size_t i)
+static void list_add_row(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	strbuf_add_str(&query->text, i ? "," : "");
 	if (query->list->members) {
@@ -133,7 +133,7 @@ static void add_row(struct api_query *query, const struct db_rows *rows, size_t 
 	}
 }
 
-static enum hx_code answered(struct api_query *query, const struct unit_result *result)
+static enum hx_code list_answered(struct api_query *query, const struct unit_result *result)
 {
 	const struct api_list *list = query->list;
 	const struct db_rows *rows = &result->rows[list->line];
@@ -144,7 +144,7 @@ static enum hx_code answered(struct api_query *query, const struct unit_result *
 		return code;
 	strbuf_add_str(&query->text, "{\"items\":[");
 	while (n < most && (!list->bytes_max || query->text.n < list->bytes_max))
-		add_row(query, rows, n++);
+		list_add_row(query, rows, n++);
 	strbuf_add_char(&query->text, ']');
 	if (rows->n > n)
 		add_cursor(&query->text, list, rows, list->at_next ? n : n - 1);
@@ -165,7 +165,7 @@ static void build_page(struct api_query *query, struct unit *unit)
 struct api_query *api_list_new(struct http_call *call, const struct api_list *list)
 {
 	struct api_query *query = api_query_new(
-		&(struct api_query){.call = call, .build = build_page, .answered = answered, .list = list});
+		&(struct api_query){.call = call, .build = build_page, .answered = list_answered, .list = list});
 
 	if (!query || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &query->limit))
 		return NULL;

@@ -14,7 +14,7 @@ static void render(struct api_query *query)
 	query->render(query);
 }
 
-static void build(const struct single *single, struct unit *unit)
+static void query_build(const struct single *single, struct unit *unit)
 {
 	struct api_query *query = single->context;
 	struct api_gate *gate = gate_of(query);
@@ -31,7 +31,7 @@ static void build(const struct single *single, struct unit *unit)
 		query->build(query, unit);
 }
 
-static enum hx_code answered(struct single *single, const struct unit_result *result)
+static enum hx_code query_answered(struct single *single, const struct unit_result *result)
 {
 	struct api_query *query = single->context;
 	struct api_gate *gate = gate_of(query);
@@ -72,7 +72,7 @@ static void start_again(void *data)
 {
 	struct api_query *query = data;
 
-	single_init(&query->single, query, build, answered);
+	single_init(&query->single, query, query_build, query_answered);
 	api_query_start(query, query->hash);
 }
 
@@ -99,7 +99,7 @@ void api_query_init(struct api_query *query)
 {
 	query->status = 200;
 	strbuf_init(&query->text, API_TEXT_BYTES_MAX);
-	single_init(&query->single, query, build, answered);
+	single_init(&query->single, query, query_build, query_answered);
 	query->seat = (struct seat){.task = &query->single.task, .done = query_end};
 }
 

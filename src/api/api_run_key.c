@@ -34,7 +34,7 @@ static void api_run_by_key(struct http_call *call);
 
 /* ---- the table ---- */
 
-static struct route *add(const struct route *route)
+static struct route *run_key_add(const struct route *route)
 {
 	ASSERT(table.n < ROUTES_MAX);
 	table.routes[table.n] = *route;
@@ -48,7 +48,7 @@ static bool is_by_id(const struct route *route)
 
 static struct route *add_by_key(const struct route *by_id, const char *front)
 {
-	struct route *route = add(by_id);
+	struct route *route = run_key_add(by_id);
 
 	table.by_id[table.n - 1] = by_id;
 	route->handle = api_run_by_key;
@@ -77,7 +77,7 @@ static void make_table(void)
 
 	arena_init(&table.texts, TEXTS_BYTES_MAX);
 	for (size_t i = 0; i < n; i++) {
-		(void)add(&written[i]);
+		(void)run_key_add(&written[i]);
 		if (i + 1 == n || !is_by_id(&written[i]) || is_by_id(&written[i + 1]))
 			continue;
 		for (size_t k = 0; k <= i; k++) /* after the last of them */

@@ -74,14 +74,14 @@ static struct api_told told_of(const struct run_verb *v)
 	return (struct api_told){status_of(v), v->rq->kind == RUN_RESTART ? 1 : v->version, write_answer, v};
 }
 
-static void add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
+static void run_verbs_add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
 {
 	struct api_told told = told_of(v);
 
 	api_gate_carry(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, &told, unit);
 }
 
-static void record_written(struct run_along *along, const struct unit_result *result)
+static void run_verbs_record_written(struct run_along *along, const struct unit_result *result)
 {
 	api_gate_carried(CONTAINER_OF(along, struct verb_call, along)->task.call->gate, result);
 }
@@ -172,7 +172,7 @@ static struct verb_call *verb_new(struct http_call *call, const struct run_verb_
 	vc->rq.subject = subject;
 	vc->rq.policy = runs_policy(api_parts(call)->runs);
 	vc->rq.along = call->gate ? &vc->along : NULL;
-	vc->along = (struct run_along){.add = add_record, .won = record_written};
+	vc->along = (struct run_along){.add = run_verbs_add_record, .won = run_verbs_record_written};
 	vc->ticket.taken = lock_taken;
 	vc->ticket.released = lock_released;
 	return vc;

@@ -113,14 +113,14 @@ struct creation {
 	bool duplicate;                 /* the run had it already */
 };
 
-static void build_create(struct api_query *query, struct unit *unit)
+static void runs_build_create(struct api_query *query, struct unit *unit)
 {
 	struct creation *c = (struct creation *)query;
 
 	run_start_build(&c->start, &query->single, unit);
 }
 
-static enum hx_code answered_create(struct api_query *query, const struct unit_result *result)
+static enum hx_code runs_answered_create(struct api_query *query, const struct unit_result *result)
 {
 	(void)query;
 	return run_start_answered(result);
@@ -254,7 +254,7 @@ static struct api_told told_of(const struct creation *c)
 }
 
 /* A run that is there is told as it is afterwards, and the event's id makes trying again safe: it has no record in the unit. */
-static void add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
+static void runs_add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
 {
 	struct creation *c = CONTAINER_OF(along, struct signalling, along)->c;
 	struct api_told told = told_of(c);
@@ -265,7 +265,7 @@ static void add_record(struct run_along *along, const struct run_verb *v, struct
 	api_gate_carry(c->query.call->gate, &told, unit);
 }
 
-static void record_written(struct run_along *along, const struct unit_result *result)
+static void runs_record_written(struct run_along *along, const struct unit_result *result)
 {
 	const struct signalling *s = CONTAINER_OF(along, struct signalling, along);
 
@@ -312,7 +312,7 @@ static void start_signal(void *data)
 	if (!s)
 		return;
 	s->c = c;
-	s->along = (struct run_along){.add = add_record, .won = record_written};
+	s->along = (struct run_along){.add = runs_add_record, .won = runs_record_written};
 	c->signal.workspace = api_workspace(call);
 	c->signal.workflow = slice_str(c->start.spec.machine->definition->name);
 	c->signal.key = c->start.spec.key;
@@ -339,8 +339,8 @@ void api_run_create(struct http_call *call)
 	}
 	c->query = (struct api_query){
 		.call = call,
-		.build = build_create,
-		.answered = answered_create,
+		.build = runs_build_create,
+		.answered = runs_answered_create,
 		.render = render_create,
 		.ended = created,
 	};
@@ -355,7 +355,7 @@ bool api_run_id(struct http_call *call, int64_t *ret_subject)
 	return api_id(call, "run", runs_detail(HX_NOT_FOUND), ret_subject);
 }
 
-static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
+static enum hx_code runs_answered_show(struct api_query *query, const struct unit_result *result)
 {
 	struct run_row row;
 	enum hx_code code = run_wait_show(query->call, result, RUN_BARE, &query->text, &row);
@@ -367,7 +367,7 @@ static enum hx_code answered_show(struct api_query *query, const struct unit_res
 
 void api_run_show(struct http_call *call)
 {
-	struct api_query query = {.call = call, .read = run_read, .answered = answered_show};
+	struct api_query query = {.call = call, .read = run_read, .answered = runs_answered_show};
 	struct api_wait wait = {.kind = &run_waits, .call = call, .wrap = RUN_BARE};
 
 	if (!api_wait_parse(call, &wait.wait_ms) || !api_run_id(call, &wait.subject))
@@ -399,7 +399,7 @@ void api_run_history(struct http_call *call)
 
 /* ---- list ---- */
 
-static void build_list(struct api_query *query, struct unit *unit)
+static void runs_build_list(struct api_query *query, struct unit *unit)
 {
 	struct run_filter filter = {.workspace = api_workspace(query->call),
 				    .status = query->status_wanted,
@@ -425,7 +425,7 @@ static void add_listed(struct api_query *query, const struct db_rows *rows, size
 void api_run_list(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build_list,
+		.build = runs_build_list,
 		.filters = {FILTER_WORD("status", status_wanted, run_statuses, "status of runs"),
 			    FILTER_TEXT("definitionId", name), FILTER_FLAG("unknown", held),
 			    FILTER_ID("parent", parent, "run")},

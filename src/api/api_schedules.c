@@ -12,12 +12,12 @@
 
 static const char no_schedule[] = "there is no such schedule";
 
-static uint64_t lane_of(const struct http_call *call, struct slice name)
+static uint64_t schedules_lane_of(const struct http_call *call, struct slice name)
 {
 	return entity_hash(api_workspace(call), "schedule", name);
 }
 
-static const struct schedule_policy *policy_of(const struct http_call *call)
+static const struct schedule_policy *schedules_policy_of(const struct http_call *call)
 {
 	return schedules_policy(api_parts(call)->schedules);
 }
@@ -81,14 +81,14 @@ static void write_schedule(const void *of, struct strbuf *text)
 	strbuf_add_char(text, '}');
 }
 
-static enum hx_code add_row(struct api_query *query, const struct db_rows *rows, size_t i)
+static enum hx_code schedules_add_row(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	struct schedule_row row;
 	struct arena arena;
 	enum hx_code code;
 
 	arena_init(&arena, TASK_BYTES_MAX);
-	code = schedule_row_take(rows, i, policy_of(query->call), &arena, &row);
+	code = schedule_row_take(rows, i, schedules_policy_of(query->call), &arena, &row);
 	if (!code || code == HX_DATA_ERROR) {
 		write_schedule(&row, &query->text);
 		query->etag = query->list ? 0 : row.version;
@@ -98,40 +98,42 @@ static enum hx_code add_row(struct api_query *query, const struct db_rows *rows,
 	return code;
 }
 
-static void build_show(struct api_query *query, struct unit *unit)
+static void schedules_build_show(struct api_query *query, struct unit *unit)
 {
 	schedule_read(unit, 0, api_workspace(query->call), query->name);
 }
 
-static enum hx_code answered_show(struct api_query *query, const struct unit_result *result)
+static enum hx_code schedules_answered_show(struct api_query *query, const struct unit_result *result)
 {
 	query->detail = no_schedule;
-	return result->rows[0].n ? add_row(query, &result->rows[0], 0) : HX_NOT_FOUND;
+	return result->rows[0].n ? schedules_add_row(query, &result->rows[0], 0) : HX_NOT_FOUND;
 }
 
 void api_schedule_show(struct http_call *call)
 {
-	struct api_query query = {
-		.call = call, .build = build_show, .answered = answered_show, .name = call_param(call, "name")};
+	struct api_query query = {.call = call,
+				  .build = schedules_build_show,
+				  .answered = schedules_answered_show,
+				  .name = call_param(call, "name")};
 
-	api_query_ask(&query, lane_of(call, query.name));
+	api_query_ask(&query, schedules_lane_of(call, query.name));
 }
 
-static void build_list(struct api_query *query, struct unit *unit)
+static void schedules_build_list(struct api_query *query, struct unit *unit)
 {
 	schedule_list(unit, api_workspace(query->call), query->after, query->limit + 1);
 }
 
 static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
 {
-	if (add_row(query, rows, i))
+	if (schedules_add_row(query, rows, i))
 		query->text.failed = true;
 }
 
 void api_schedule_list(struct http_call *call)
 {
 	static const struct api_list list = {
-		.build = build_list,
+		.build = schedules_build_list,
 		.cursor = CURSOR_TEXT,
 		.column = SCHEDULE_NAME,
 		.add = add_listed,
@@ -213,21 +215,21 @@ static struct schedule_call *call_new(struct http_call *call, enum schedule_verb
 						.workspace = api_workspace(call),
 						.requester = api_requester(call),
 						.name = call_param(call, "name"),
-						.policy = policy_of(call)};
+						.policy = schedules_policy_of(call)};
 	return sc;
 }
 
 static void call_start(struct schedule_call *sc)
 {
 	schedule_verb_init(&sc->verb, &sc->rq, &sc->task.arena);
-	api_task_start(&sc->task, &sc->verb.task, lane_of(sc->task.call, sc->rq.name));
+	api_task_start(&sc->task, &sc->verb.task, schedules_lane_of(sc->task.call, sc->rq.name));
 }
 
 /* What it starts is there. False after answering. */
 static bool target_checked(struct http_call *call, const struct schedule_spec *spec)
 {
 	static const char *const kinds[] = {"run", "batch", "entity"};
-	const struct schedule_policy *policy = policy_of(call);
+	const struct schedule_policy *policy = schedules_policy_of(call);
 	bool there = schedule_is_known(policy, spec);
 
 	if (!there)

@@ -14,7 +14,7 @@ static void read_it(const struct end_wait *wait, struct unit *unit)
 	of(wait)->kind->read(unit, api_workspace(of(wait)->call), of(wait)->subject);
 }
 
-static enum hx_code show(struct end_wait *wait, const struct unit_result *result)
+static enum hx_code api_wait_show(struct end_wait *wait, const struct unit_result *result)
 {
 	enum hx_code code = of(wait)->kind->show(of(wait), result);
 
@@ -22,7 +22,7 @@ static enum hx_code show(struct end_wait *wait, const struct unit_result *result
 	return code;
 }
 
-static void forget(struct end_wait *wait)
+static void wait_forget(struct end_wait *wait)
 {
 	strbuf_release(&of(wait)->text);
 }
@@ -34,8 +34,8 @@ static bool is_awaited(const struct end_wait *wait)
 
 static const struct end_wait_kind waiting = {
 	.read = read_it,
-	.show = show,
-	.forget = forget,
+	.show = api_wait_show,
+	.forget = wait_forget,
 	.is_awaited = is_awaited,
 };
 

@@ -21,7 +21,7 @@
 #define ROW_BYTES_MAX (512u << 20)
 
 /* After the read: what has begun meanwhile is under way, as the row says. */
-static struct port_sight look(struct api_query *query, int64_t subject, int64_t fence)
+static struct port_sight why_look(struct api_query *query, int64_t subject, int64_t fence)
 {
 	struct port_sight sight;
 
@@ -42,7 +42,7 @@ static enum hx_code explain_job(struct api_query *query, const struct unit_resul
 	query->detail = "there is no such job";
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
-	sight = look(query, query->subject, db_cell(rows, 0, WHY_CELL_FENCE)->i);
+	sight = why_look(query, query->subject, db_cell(rows, 0, WHY_CELL_FENCE)->i);
 	why->lacks = action_absent(definitions_action(api_parts(query->call)->definitions,
 						      db_cell(rows, 0, WHY_CELL_WORKFLOW)->s,
 						      db_cell(rows, 0, WHY_CELL_ACTION)->s, &in_force));
@@ -64,7 +64,7 @@ static enum hx_code explain_run(struct api_query *query, const struct unit_resul
 	if ((!code || code == HX_CONFIG_ERROR) && row.expired)
 		code = HX_RUN_EXPIRED;
 	if (!code) {
-		sight = look(query, row.subject, row.fence);
+		sight = why_look(query, row.subject, row.fence);
 		why->lacks = run_row_absent(&row);
 		why_run(why, &row, &result->rows[WHY_LINE_JOB_OF_RUN], &sight, arena);
 	}
@@ -92,7 +92,7 @@ static enum hx_code explain_batch(struct api_query *query, const struct unit_res
 	if (code)
 		return code;
 	row.machine = policy->machine_of(policy->context, row.workflow, row.definition_version);
-	sight = look(query, row.subject, row.fence);
+	sight = why_look(query, row.subject, row.fence);
 	why->lacks = strcmp(row.status, BATCH_LOADING) == 0 ? NULL : batch_row_absent(&row);
 	why_batch(why, &row, &sight);
 	*ret_status = slice_str(row.status);
@@ -143,7 +143,7 @@ static enum hx_code explain_entity(struct api_query *query, const struct unit_re
 	query->detail = "there is no such entity";
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
-	sight = look(query, db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_FENCE)->i);
+	sight = why_look(query, db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_FENCE)->i);
 	why_entity(why, query->machine->workflow, rows, &result->rows[WHY_LINE_EFFECTS], &sight,
 		   clock_wall(api_parts(query->call)->clock).ms);
 	*ret_status = db_cell(rows, 0, ENTITY_STATUS)->s;
@@ -165,7 +165,7 @@ static const struct kind {
 };
 
 /* {"id", "status", "why", "reason"} */
-static enum hx_code answered(struct api_query *query, const struct unit_result *result)
+static enum hx_code why_answered(struct api_query *query, const struct unit_result *result)
 {
 	const struct kind *kind = query->of;
 	struct slice status = {NULL, 0};
@@ -211,7 +211,7 @@ void api_why(struct http_call *call)
 		.call = call,
 		.read = kind->read,
 		.build = build_entity,
-		.answered = answered,
+		.answered = why_answered,
 		.of = kind,
 		.subject = subject,
 		.machine = machine,

@@ -31,7 +31,7 @@ static struct slice field_value(const struct http_call *call, const char *name, 
 
 /* ---- refusing ---- */
 
-static bool refuse(struct http_call *call, enum hx_code code, struct slice detail, struct wire_field field)
+static bool auth_refuse(struct http_call *call, enum hx_code code, struct slice detail, struct wire_field field)
 {
 	atomic_fetch_add(&api_parts(call)->metrics->keys_refused, 1);
 	http_respond_problem(call->exchange, &(struct problem){.code = code, .detail = detail, .field = field});
@@ -45,10 +45,10 @@ static bool refuse_key(struct http_call *call, bool given)
 		slice_str(given ? "Bearer realm=\"hapax\", error=\"invalid_token\"" : "Bearer realm=\"hapax\""),
 	};
 
-	return refuse(call, HX_UNAUTHENTICATED,
-		      slice_str(given ? "this API key is not known, was revoked, or has expired"
-				      : "send an API key: Authorization: Bearer hx_…"),
-		      challenge);
+	return auth_refuse(call, HX_UNAUTHENTICATED,
+			   slice_str(given ? "this API key is not known, was revoked, or has expired"
+					   : "send an API key: Authorization: Bearer hx_…"),
+			   challenge);
 }
 
 static bool refuse_scope(struct http_call *call, enum api_key_scope scope)
@@ -57,7 +57,7 @@ static bool refuse_scope(struct http_call *call, enum api_key_scope scope)
 
 	snprintf(detail, sizeof detail, "this key's scope is %s, and this call needs %s", api_key_scope_name(scope),
 		 api_key_scope_name((enum api_key_scope)call->route->scope));
-	return refuse(call, HX_FORBIDDEN, slice_str(detail), (struct wire_field){0});
+	return auth_refuse(call, HX_FORBIDDEN, slice_str(detail), (struct wire_field){0});
 }
 
 /* ---- who it is ---- */
@@ -77,7 +77,7 @@ static bool claims_only(struct http_call *call, const char *name, struct slice o
 	if (!claimed.n || slice_eq(claimed, own))
 		return true;
 	snprintf(detail, sizeof detail, "%s is another than this key's: leave it out", name);
-	return refuse(call, HX_FORBIDDEN, slice_str(detail), (struct wire_field){0});
+	return auth_refuse(call, HX_FORBIDDEN, slice_str(detail), (struct wire_field){0});
 }
 
 static bool admit_key(struct http_call *call, const struct keyring_question *question)
@@ -99,14 +99,14 @@ static bool admit_anybody(struct http_call *call)
 	if (!api_of(call)->loopback)
 		return refuse_key(call, /* given= */ false);
 	if (foreign)
-		return refuse(call, HX_FORBIDDEN, slice_str(foreign), (struct wire_field){0});
+		return auth_refuse(call, HX_FORBIDDEN, slice_str(foreign), (struct wire_field){0});
 	call->scope = ROUTE_ADMIN;
 	call->workspace = or_default(field_value(call, "Hapax-Workspace", &n));
 	call->requester = or_default(field_value(call, "Hapax-Requester", &n));
 	return true;
 }
 
-static bool decide(struct auth *auth)
+static bool auth_decide(struct auth *auth)
 {
 	const struct keyring_question *question = &auth->question;
 
@@ -128,12 +128,12 @@ static void resumed(struct http_exchange *exchange, void *data)
 	struct auth *auth = data;
 
 	(void)exchange;
-	if (decide(auth))
+	if (auth_decide(auth))
 		auth->go_on(auth->call);
 }
 
 /* In the keyring's thread. */
-static void answered(struct keyring_question *question)
+static void auth_answered(struct keyring_question *question)
 {
 	struct auth *auth = CONTAINER_OF(question, struct auth, question);
 
@@ -156,6 +156,6 @@ bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call))
 	auth->question.arena = call->arena;
 	auth->question.last_known_will_do = call->route->handle == api_metrics; /* wanted most when the store is gone */
 	auth->question.store_lost = !sentinel_sees_store(api_parts(call)->sentinel);
-	auth->question.answered = answered;
-	return keyring_ask(api_parts(call)->keyring, &auth->question) && decide(auth);
+	auth->question.answered = auth_answered;
+	return keyring_ask(api_parts(call)->keyring, &auth->question) && auth_decide(auth);
 }

@@ -24,7 +24,7 @@ enum hx_code batch_wait_take(const struct unit_result *result, struct arena *are
 
 /* ---- the end of the batch ---- */
 
-static enum hx_code show(struct api_wait *wait, const struct unit_result *result)
+static enum hx_code batch_wait_show(struct api_wait *wait, const struct unit_result *result)
 {
 	struct batch_row row;
 	LOCAL_ARENA(arena, ROW_BYTES_MAX);
@@ -55,7 +55,7 @@ _Static_assert(BATCH_IS_NEW == API_WAIT_NEW, "a batch that was created is told w
 
 const struct api_wait_kind batch_waits = {
 	.read = batch_read,
-	.show = show,
+	.show = batch_wait_show,
 	.has_ended = has_ended,
 	.topic = batch_end_topic,
 	.show_known = show_created,

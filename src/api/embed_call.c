@@ -51,7 +51,7 @@ struct kept_answer {
 
 /* ---- the answer ---- */
 
-static struct hx_answer *keep(const struct http_answer *answer)
+static struct hx_answer *embed_call_keep(const struct http_answer *answer)
 {
 	struct kept_answer *kept = calloc(1, sizeof *kept);
 
@@ -99,12 +99,12 @@ static void tell_ended(struct door_call *call)
 	embed_leave(e);
 }
 
-static void answered(struct http_inner *inner, const struct http_answer *answer)
+static void embed_call_answered(struct http_inner *inner, const struct http_answer *answer)
 {
 	struct door_call *call = (struct door_call *)inner;
 
 	call->code = api_code_of(answer);
-	call->answer = keep(answer);
+	call->answer = embed_call_keep(answer);
 	if (!call->answer)
 		call->code = call->code ? call->code
 					: HX_OUTCOME_UNKNOWN; /* it may have been done, and cannot be told */
@@ -230,8 +230,8 @@ static enum hx_code write_head(struct door_call *call, const struct hx_call_requ
 	return call->inner.head.p ? HX_OK : error_set(err, HX_TOO_LARGE, "the head of a call is at most 32 KiB");
 }
 
-static enum hx_code fill(struct door_call *call, const struct hx_caller *caller, const struct hx_call_request *request,
-			 struct hx_error *err)
+static enum hx_code embed_call_fill(struct door_call *call, const struct hx_caller *caller,
+				    const struct hx_call_request *request, struct hx_error *err)
 {
 	struct hx_call_request own;
 	struct embed_who who;
@@ -249,20 +249,21 @@ static enum hx_code fill(struct door_call *call, const struct hx_caller *caller,
 	call->inner.requester = arena_copy(&call->arena, who.requester);
 	if (own.body)
 		call->inner.body = arena_copy(&call->arena, slice_of(own.body, body_bytes));
-	call->inner.answered = answered;
+	call->inner.answered = embed_call_answered;
 	return call->arena.failed ? arena_error(&call->arena, err) : HX_OK;
 }
 
 /* Between enter and leave. With HX_OK it is under way. */
-static enum hx_code begin(struct hx_engine *e, const struct hx_caller *caller, const struct hx_call_request *request,
-			  struct door_call *call, struct hx_error *err)
+static enum hx_code embed_call_begin(struct hx_engine *e, const struct hx_caller *caller,
+				     const struct hx_call_request *request, struct door_call *call,
+				     struct hx_error *err)
 {
 	struct embed_door *door = NULL;
 	enum hx_code code;
 
 	call->e = e;
 	arena_init(&call->arena, ANSWER_BYTES_MAX);
-	code = fill(call, caller, request, err);
+	code = embed_call_fill(call, caller, request, err);
 	if (!code)
 		code = door_of(e, &door, err);
 	if (!code && http_inner_call(door->server, &call->inner))
@@ -296,7 +297,7 @@ enum hx_code hx_call(struct hx_engine *engine, const struct hx_caller *caller, c
 	if (ret_answer)
 		*ret_answer = NULL;
 	latch_init(&call.latch);
-	code = begin(engine, caller, request, &call, err);
+	code = embed_call_begin(engine, caller, request, &call, err);
 	if (!code) {
 		latch_wait(&call.latch);
 		code = call.code ? tell_problem(&call, err) : HX_OK;
@@ -329,7 +330,7 @@ enum hx_code hx_call_start(struct hx_engine *engine, const struct hx_caller *cal
 	}
 	call->done = done;
 	call->data = data;
-	code = begin(engine, caller, request, call, err);
+	code = embed_call_begin(engine, caller, request, call, err);
 	if (code) {
 		call_free(call);
 		embed_leave(engine); /* else it is left when the call has ended */

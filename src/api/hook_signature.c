@@ -12,7 +12,7 @@ static const char other_signature[] = "the signature fits none of the secrets";
 static const char other_time[] = "it was signed too long ago, or is of the future";
 
 /* One alone: of two, nobody knows which is meant. .p NULL: none. */
-static struct slice field_of(struct wire_fields fields, const char *name)
+static struct slice hook_signature_field_of(struct wire_fields fields, const char *name)
 {
 	size_t n;
 	const struct wire_field *field = wire_find(fields, name, &n);
@@ -37,10 +37,10 @@ static const char *header_of(const struct hook_config *hook)
 
 bool hook_has_signature(const struct hook_config *hook, struct wire_fields fields)
 {
-	bool timed = hook->scheme != HOOK_STANDARD ||
-		     (field_of(fields, "webhook-id").n && field_of(fields, "webhook-timestamp").n);
+	bool timed = hook->scheme != HOOK_STANDARD || (hook_signature_field_of(fields, "webhook-id").n &&
+						       hook_signature_field_of(fields, "webhook-timestamp").n);
 
-	return timed && field_of(fields, header_of(hook)).n > 0;
+	return timed && hook_signature_field_of(fields, header_of(hook)).n > 0;
 }
 
 /* ---- texts as bytes ---- */
@@ -155,7 +155,7 @@ static void add_mac(struct signed_text *s, struct slice text)
 }
 
 /* All are compared: how many there are is known to whoever sends them. */
-static bool fits(const struct hook_keys *keys, const struct signed_text *s)
+static bool hook_signature_fits(const struct hook_keys *keys, const struct signed_text *s)
 {
 	uint8_t mac[SHA256_BYTES];
 	bool fits = false;
@@ -188,7 +188,7 @@ static bool is_in_window(struct slice time, int64_t window_ms, struct wall_time 
 }
 
 /* The next of a list that is cut by this; false: there is none. */
-static bool next_of(struct slice *rest, char cut, struct slice *ret)
+static bool hook_signature_next_of(struct slice *rest, char cut, struct slice *ret)
 {
 	const char *end;
 
@@ -209,7 +209,7 @@ static struct slice take_stripe(struct slice header, struct slice body, struct s
 {
 	struct slice time = {NULL, 0}, item;
 
-	while (next_of(&header, ',', &item)) {
+	while (hook_signature_next_of(&header, ',', &item)) {
 		if (starts(&item, "t="))
 			time = item;
 		else if (starts(&item, "v1="))
@@ -227,12 +227,12 @@ static struct slice take_standard(struct slice header, struct wire_fields fields
 {
 	struct slice item;
 
-	while (next_of(&header, ' ', &item))
+	while (hook_signature_next_of(&header, ' ', &item))
 		if (starts(&item, "v1,"))
 			add_mac(s, item);
-	s->parts[0] = field_of(fields, "webhook-id");
+	s->parts[0] = hook_signature_field_of(fields, "webhook-id");
 	s->parts[1] = slice_str(".");
-	s->parts[2] = field_of(fields, "webhook-timestamp");
+	s->parts[2] = hook_signature_field_of(fields, "webhook-timestamp");
 	s->parts[3] = slice_str(".");
 	s->parts[4] = body;
 	s->parts_n = 5;
@@ -250,7 +250,7 @@ static void take_plain(struct slice header, bool bare, struct slice body, struct
 const char *hook_check_signature(const struct hook_config *hook, const struct hook_keys *keys,
 				 struct wire_fields fields, struct slice body, struct wall_time now)
 {
-	struct slice header = field_of(fields, header_of(hook)), time = {NULL, 0};
+	struct slice header = hook_signature_field_of(fields, header_of(hook)), time = {NULL, 0};
 	struct signed_text s = {0};
 	bool timed = hook->scheme == HOOK_STRIPE || hook->scheme == HOOK_STANDARD, timely;
 
@@ -264,7 +264,7 @@ const char *hook_check_signature(const struct hook_config *hook, const struct ho
 		take_plain(header, hook->scheme == HOOK_HMAC, body, &s);
 	if (s.macs_n == 0 || (timed && !time.n))
 		return no_signature;
-	if (!fits(keys, &s))
+	if (!hook_signature_fits(keys, &s))
 		return other_signature;
 	timely = !timed;
 	timely |= is_in_window(time, hook->window_ms, now); /* mutant: hook-any-time -> timely |= !!is_in_window; */

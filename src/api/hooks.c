@@ -15,7 +15,7 @@ static void wipe(struct strbuf *text)
 	strbuf_release(text);
 }
 
-static enum hx_code add_key(struct hooks *hooks, struct hook *hook, const char *secret, struct hx_error *err)
+static enum hx_code hooks_add_key(struct hooks *hooks, struct hook *hook, const char *secret, struct hx_error *err)
 {
 	struct secrets secrets;
 	struct strbuf filled, key;
@@ -49,7 +49,7 @@ enum hx_code hooks_init(struct hooks *hooks, const struct config *config, struct
 
 		hook->config = &config->hooks[i];
 		for (size_t k = 0; k < hook->config->secrets_n && !code; k++)
-			code = add_key(hooks, hook, hook->config->secrets[k], err);
+			code = hooks_add_key(hooks, hook, hook->config->secrets[k], err);
 	}
 	if (!code && hooks->arena.failed)
 		code = error_set(err, HX_NO_MEMORY, "the hooks");

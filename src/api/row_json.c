@@ -11,7 +11,7 @@ static void add_sha256(struct strbuf *text, const char *member, struct slice dig
 	json_more_text(text, member, slice_str(hex));
 }
 
-static void add_value(struct strbuf *text, const struct row_member *m, const struct db_value *value)
+static void row_json_add_value(struct strbuf *text, const struct row_member *m, const struct db_value *value)
 {
 	if (value->type == DB_NULL) {
 		if (m->kind != ROW_ID)
@@ -53,10 +53,10 @@ static void add_value(struct strbuf *text, const struct row_member *m, const str
 void row_json_cells(struct strbuf *text, const struct row_member members[], const struct db_rows *rows, size_t i)
 {
 	for (const struct row_member *m = members; m->name; m++)
-		add_value(text, m, db_cell(rows, i, m->at));
+		row_json_add_value(text, m, db_cell(rows, i, m->at));
 }
 
-static struct db_value field_of(const void *row, const struct row_member *m)
+static struct db_value row_json_field_of(const void *row, const struct row_member *m)
 {
 	const void *field = (const char *)row + m->at;
 
@@ -85,7 +85,7 @@ void row_json_struct(struct strbuf *text, const struct row_member members[], con
 			m->add(text, row);
 			continue;
 		}
-		value = field_of(row, m);
-		add_value(text, m, &value);
+		value = row_json_field_of(row, m);
+		row_json_add_value(text, m, &value);
 	}
 }

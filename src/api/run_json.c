@@ -216,7 +216,7 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 	strbuf_add_char(text, '}');
 }
 
-static struct slice text_of(const struct db_rows *rows, size_t i, size_t column)
+static struct slice run_json_text_of(const struct db_rows *rows, size_t i, size_t column)
 {
 	const struct db_value *value = db_cell(rows, i, column);
 
@@ -236,12 +236,12 @@ static struct slice listed_step(const struct db_rows *rows, size_t i, const stru
 	size_t position = 0;
 
 	if (machine)
-		definition = run_definition_part(machine->definition, text_of(rows, i, RUN_SCOPE));
+		definition = run_definition_part(machine->definition, run_json_text_of(rows, i, RUN_SCOPE));
 	if (!definition)
 		return slice_of(NULL, 0);
 	if (db_cell(rows, i, RUN_LAST_POSITION)->type != DB_NULL)
 		position = run_next_position(definition, (size_t)int_of(rows, i, RUN_LAST_POSITION),
-					     text_of(rows, i, RUN_LAST_OUTPUT));
+					     run_json_text_of(rows, i, RUN_LAST_OUTPUT));
 	return step_name(definition, position);
 }
 
@@ -251,18 +251,18 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 		.subject = int_of(rows, i, RUN_SUBJECT),
 		.version = int_of(rows, i, RUN_VERSION),
 		.definition_version = int_of(rows, i, RUN_DEFINITION_VERSION),
-		.status = text_of(rows, i, RUN_STATUS),
-		.workflow = text_of(rows, i, RUN_WORKFLOW),
+		.status = run_json_text_of(rows, i, RUN_STATUS),
+		.workflow = run_json_text_of(rows, i, RUN_WORKFLOW),
 		.step = listed_step(rows, i, machine),
-		.input = text_of(rows, i, RUN_INPUT),
-		.output = text_of(rows, i, RUN_OUTPUT),
-		.error = text_of(rows, i, RUN_ERROR),
+		.input = run_json_text_of(rows, i, RUN_INPUT),
+		.output = run_json_text_of(rows, i, RUN_OUTPUT),
+		.error = run_json_text_of(rows, i, RUN_ERROR),
 		.parent = int_of(rows, i, RUN_PARENT),
 		.parent_n = int_of(rows, i, RUN_PARENT_N),
-		.parent_step = text_of(rows, i, RUN_PARENT_STEP),
+		.parent_step = run_json_text_of(rows, i, RUN_PARENT_STEP),
 		.restart_of = int_of(rows, i, RUN_RESTART_OF),
 		.restarted_by = int_of(rows, i, RUN_RESTARTED_BY),
-		.key = text_of(rows, i, RUN_KEY),
+		.key = run_json_text_of(rows, i, RUN_KEY),
 		.created_at = int_of(rows, i, RUN_CREATED_AT),
 		.started_at = int_of(rows, i, RUN_STARTED_AT),
 		.completed_at = int_of(rows, i, RUN_COMPLETED_AT),

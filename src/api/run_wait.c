@@ -42,7 +42,7 @@ enum hx_code run_wait_show(struct http_call *call, const struct unit_result *res
 
 /* ---- waiting for it ---- */
 
-static enum hx_code show(struct api_wait *wait, const struct unit_result *result)
+static enum hx_code show_waited_run(struct api_wait *wait, const struct unit_result *result)
 {
 	struct run_row row = {0};
 	enum hx_code code = run_wait_show(wait->call, result, (enum run_wait_wrap)wait->wrap, &wait->text, &row);
@@ -64,7 +64,7 @@ _Static_assert(RUN_CREATED == API_WAIT_NEW, "a run that was created is told with
 
 const struct api_wait_kind run_waits = {
 	.read = run_read,
-	.show = show,
+	.show = show_waited_run,
 	.has_ended = runs_has_ended,
 	.topic = run_end_topic,
 	.show_known = show_created,
