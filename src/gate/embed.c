@@ -61,7 +61,7 @@ struct hx_gate_entry {
 
 /* ---- opening ---- */
 
-static enum hx_code open_store(struct hx_gate *gate, struct hx_error *err)
+static enum hx_code embed_open_store(struct hx_gate *gate, struct hx_error *err)
 {
 	struct gate_home_options home = {.url = gate->url,
 					 .sweep_every_ms = SWEEP_EVERY_MS,
@@ -81,7 +81,7 @@ static enum hx_code open_store(struct hx_gate *gate, struct hx_error *err)
 	return code;
 }
 
-static enum hx_code check(const struct hx_gate_options *options, struct hx_error *err)
+static enum hx_code embed_check(const struct hx_gate_options *options, struct hx_error *err)
 {
 	const struct hx_gate_store *store = options->store;
 
@@ -103,7 +103,7 @@ static enum hx_code read_options(const struct hx_gate_options *given, struct hx_
 		code = SIZED_READ(ret_own->store, ret_store, "hx_gate_store", err);
 		ret_own->store = ret_store;
 	}
-	return code ? code : check(ret_own, err);
+	return code ? code : embed_check(ret_own, err);
 }
 
 enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate **ret_gate, struct hx_error *err)
@@ -125,7 +125,7 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 	gate->options.lease_ms = options->lease_ms ? options->lease_ms : LEASE_MS_DEFAULT;
 	gate->url = strdup(options->store_url ? options->store_url : "");
 	gate->space = strdup(options->space ? options->space : "embedded");
-	code = gate->url && gate->space ? open_store(gate, err) : error_set(err, HX_NO_MEMORY, "a gate");
+	code = gate->url && gate->space ? embed_open_store(gate, err) : error_set(err, HX_NO_MEMORY, "a gate");
 	if (code)
 		hx_gate_close(gate);
 	else
@@ -156,7 +156,7 @@ struct waiting {
 	struct latch latch;
 };
 
-static void answered(struct gate_ticket *ticket)
+static void embed_answered(struct gate_ticket *ticket)
 {
 	struct waiting *w = (struct waiting *)ticket;
 
@@ -166,7 +166,7 @@ static void answered(struct gate_ticket *ticket)
 
 static void ask_store(struct hx_gate_entry *entry, struct gate_reply *ret_reply)
 {
-	struct waiting w = {.ticket = {.ask = entry->guard.ask, .done = answered}, .arena = &entry->arena};
+	struct waiting w = {.ticket = {.ask = entry->guard.ask, .done = embed_answered}, .arena = &entry->arena};
 
 	if (guard_takes_back(&entry->guard))
 		w.ticket.by = entry->asked_by;
@@ -187,7 +187,7 @@ static void drive(struct hx_gate_entry *entry, struct gate_reply *ret_reply)
 	}
 }
 
-static void tell(const struct hx_gate_entry *entry, enum hx_gate_outcome outcome, enum hx_code code)
+static void embed_tell(const struct hx_gate_entry *entry, enum hx_gate_outcome outcome, enum hx_code code)
 {
 	const struct hx_gate_options *options = &entry->gate->options;
 	struct hx_gate_event event = entry->event;
@@ -294,7 +294,7 @@ static enum hx_code read_replay(struct hx_gate_entry *entry, struct slice bytes,
 }
 
 /* What an entry that is not to be executed comes to. */
-static enum hx_code ended(struct hx_gate_entry *entry, const struct gate_reply *reply, struct hx_error *err)
+static enum hx_code embed_ended(struct hx_gate_entry *entry, const struct gate_reply *reply, struct hx_error *err)
 {
 	enum hx_gate_outcome outcome = entry->guard.outcome;
 	enum hx_code code = entry->guard.code;
@@ -307,7 +307,7 @@ static enum hx_code ended(struct hx_gate_entry *entry, const struct gate_reply *
 		outcome = HX_GATE_CONFLICT;
 	else if (code && outcome == HX_GATE_REPLAYED)
 		outcome = HX_GATE_STORE_ERROR;
-	tell(entry, outcome, code);
+	embed_tell(entry, outcome, code);
 	return code;
 }
 
@@ -332,7 +332,7 @@ enum hx_code hx_gate_begin(struct hx_gate *gate, const struct hx_gate_request *r
 		entry->guard.code = HX_STORE_UNAVAILABLE;
 	}
 	if (entry->guard.at == GUARD_ENDED)
-		code = ended(entry, &reply, err);
+		code = embed_ended(entry, &reply, err);
 	if ((code == HX_IN_FLIGHT || code == HX_HELD) && ret_retry_after_ms)
 		*ret_retry_after_ms = entry->guard.retry_after_ms;
 	if (code)
@@ -387,7 +387,7 @@ static enum hx_code complete_alone(struct hx_gate_entry *entry, struct hx_error 
 
 	guard_take_result(&entry->guard, GUARD_STORE);
 	drive(entry, &reply);
-	tell(entry, entry->guard.outcome, HX_OK);
+	embed_tell(entry, entry->guard.outcome, HX_OK);
 	if (entry->guard.outcome == HX_GATE_UNSTORED) {
 		entry->guard = before;
 		entry->at = ENTRY_DOUBTFUL;
@@ -421,17 +421,17 @@ static enum hx_code lost_in_doubt(struct hx_gate_entry *entry, struct hx_error *
 }
 
 /* The unit found no record that is PROCESSING. */
-static enum hx_code lost(struct hx_gate_entry *entry, struct hx_error *err)
+static enum hx_code embed_lost(struct hx_gate_entry *entry, struct hx_error *err)
 {
 	if (entry->at == ENTRY_DOUBTFUL)
 		return lost_in_doubt(entry, err);
 	entry->at = ENTRY_CLOSED;
-	tell(entry, HX_GATE_STALE, HX_OK);
+	embed_tell(entry, HX_GATE_STALE, HX_OK);
 	return error_set(err, HX_STALE_FENCE, "the record is another's by now, or gone: nothing was written");
 }
 
 /* In doubt, a write that the store refused tells that the record was still PROCESSING; other failures tell nothing. */
-static enum hx_code failed(const struct hx_gate_entry *entry, const struct hx_error *why, struct hx_error *err)
+static enum hx_code embed_failed(const struct hx_gate_entry *entry, const struct hx_error *why, struct hx_error *err)
 {
 	bool unreachable = why->code == HX_STORE_UNAVAILABLE || why->code == HX_CONCURRENCY_ERROR ||
 			   why->code == HX_NO_MEMORY;
@@ -460,20 +460,20 @@ static enum hx_code complete_with(struct hx_gate_entry *entry, size_t writes_n, 
 	switch (result.verdict) {
 	case UNIT_WON:
 		entry->at = ENTRY_CLOSED;
-		tell(entry, HX_GATE_CREATED, HX_OK);
+		embed_tell(entry, HX_GATE_CREATED, HX_OK);
 		return HX_OK;
 	case UNIT_LOST:
-		return lost(entry, err);
+		return embed_lost(entry, err);
 	case UNIT_REFUSED: /* the record was still PROCESSING: whatever came before has not landed */
 		entry->at = ENTRY_OPEN;
 		return error_set(err, HX_INVALID, "write %d changed no row", result.line - 1);
 	case UNIT_FAILED:
-		return failed(entry, &result.error, err);
+		return embed_failed(entry, &result.error, err);
 	case UNIT_UNKNOWN:
 		break;
 	}
 	entry->at = ENTRY_DOUBTFUL;
-	tell(entry, HX_GATE_UNSTORED, HX_OUTCOME_UNKNOWN);
+	embed_tell(entry, HX_GATE_UNSTORED, HX_OUTCOME_UNKNOWN);
 	return error_set(err, HX_OUTCOME_UNKNOWN, "%s", hx_code_text(HX_OUTCOME_UNKNOWN));
 }
 
@@ -509,7 +509,7 @@ enum hx_code hx_gate_abort(struct hx_gate_entry *entry, struct hx_error *err)
 	guard_take_result(&entry->guard, GUARD_NOTHING);
 	drive(entry, &reply);
 	entry->at = ENTRY_CLOSED;
-	tell(entry, HX_GATE_RELEASED, HX_OK);
+	embed_tell(entry, HX_GATE_RELEASED, HX_OK);
 	if (reply.verdict == GATE_STALE)
 		return error_set(err, HX_STALE_FENCE, "the record is another's by now, and was left alone");
 	if (reply.verdict == GATE_UNAVAILABLE)

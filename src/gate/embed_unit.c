@@ -42,7 +42,7 @@ static void letters_of(const struct hx_gate_write *write, char in[STMT_PARAMS_MA
 	in[write->params_n] = '\0';
 }
 
-static enum hx_code check(const struct hx_gate_write *write, struct hx_error *err)
+static enum hx_code embed_unit_check(const struct hx_gate_write *write, struct hx_error *err)
 {
 	if (!write->sql || strlen(write->sql) > HX_GATE_SQL_BYTES_MAX)
 		return error_set(err, HX_VALIDATION_ERROR, "a statement has 1 to %d bytes", HX_GATE_SQL_BYTES_MAX);
@@ -51,8 +51,8 @@ static enum hx_code check(const struct hx_gate_write *write, struct hx_error *er
 	return HX_OK;
 }
 
-static enum hx_code add_text(struct embed_texts *texts, const struct hx_gate_write *write, const char *in,
-			     struct hx_error *err, struct embed_text **ret_text)
+static enum hx_code embed_unit_add_text(struct embed_texts *texts, const struct hx_gate_write *write, const char *in,
+					struct hx_error *err, struct embed_text **ret_text)
 {
 	struct action_statement statement = {0};
 	struct embed_text *text;
@@ -84,13 +84,13 @@ static enum hx_code add_text(struct embed_texts *texts, const struct hx_gate_wri
 	return HX_OK;
 }
 
-static enum hx_code text_of(struct embed_texts *texts, const struct hx_gate_write *write, struct hx_error *err,
-			    const struct db_stmt **ret_stmt)
+static enum hx_code embed_unit_text_of(struct embed_texts *texts, const struct hx_gate_write *write,
+				       struct hx_error *err, const struct db_stmt **ret_stmt)
 {
 	char in[STMT_PARAMS_MAX + 1];
 	struct embed_text *text;
 	struct arena_mark mark;
-	enum hx_code code = check(write, err);
+	enum hx_code code = embed_unit_check(write, err);
 
 	if (code)
 		return code;
@@ -101,7 +101,7 @@ static enum hx_code text_of(struct embed_texts *texts, const struct hx_gate_writ
 			break;
 	if (!text) {
 		mark = arena_mark(&texts->arena);
-		code = add_text(texts, write, in, err, &text);
+		code = embed_unit_add_text(texts, write, in, err, &text);
 		if (code) { /* what is refused takes no room */
 			arena_rewind(&texts->arena, mark);
 			texts->arena.failed = false;
@@ -115,7 +115,7 @@ static enum hx_code text_of(struct embed_texts *texts, const struct hx_gate_writ
 
 /* ---- the unit ---- */
 
-static struct db_value value_of(const struct hx_value *value)
+static struct db_value embed_unit_value_of(const struct hx_value *value)
 {
 	switch (value->type) {
 	case HX_VALUE_NULL:
@@ -135,12 +135,12 @@ static enum hx_code add_write(struct embed_texts *texts, const struct hx_gate_wr
 {
 	struct db_value values[STMT_PARAMS_MAX];
 	const struct db_stmt *stmt;
-	enum hx_code code = text_of(texts, write, err, &stmt);
+	enum hx_code code = embed_unit_text_of(texts, write, err, &stmt);
 
 	if (code)
 		return code;
 	for (size_t i = 0; i < write->params_n; i++)
-		values[i] = value_of(&write->params[i]);
+		values[i] = embed_unit_value_of(&write->params[i]);
 	unit_add(unit, write->must_change ? UNIT_MUST : UNIT_ANY, stmt, (unsigned)write->params_n, values);
 	return HX_OK;
 }
@@ -176,7 +176,7 @@ struct running {
 
 enum { RUNNING_NEW, RUNNING_SENT, RUNNING_DONE };
 
-static void take_start(struct running *r, const struct answer *answer)
+static void embed_unit_take_start(struct running *r, const struct answer *answer)
 {
 	r->op = answer->id;
 	task_go(&r->task, RUNNING_SENT);
@@ -198,14 +198,14 @@ static void build_sent(const struct running *r, struct unit *unit)
 }
 
 static const TASK_STATES(struct running) running_states[] = {
-	[RUNNING_NEW] = {"new", take_start},
+	[RUNNING_NEW] = {"new", embed_unit_take_start},
 	[RUNNING_SENT] = {"sent", take_sent, build_sent},
 	[RUNNING_DONE] = {"done"},
 };
 
 TASK_KIND(running_kind, "embedded", struct running, running_states);
 
-static void done(struct seat *seat, enum hx_code code)
+static void embed_unit_done(struct seat *seat, enum hx_code code)
 {
 	struct running *r = (struct running *)((char *)seat - offsetof(struct running, seat));
 
@@ -221,7 +221,7 @@ void embed_unit_run(const struct lanes *lanes, const struct gate_ask *complete, 
 
 	*ret_result = (struct embed_result){.verdict = UNIT_UNKNOWN, .line = -1};
 	task_init(&r.task, &running_kind, /* topic= */ 0);
-	r.seat = (struct seat){.task = &r.task, .done = done};
+	r.seat = (struct seat){.task = &r.task, .done = embed_unit_done};
 	latch_init(&r.latch);
 	/* What ends something that has begun is not refused because others wait to begin. */
 	code = lane_submit_own(lanes_of(lanes, gate_write_subject(complete)), &r.seat);

@@ -36,7 +36,7 @@ void entry_locks_free(struct entry_locks *locks)
 }
 
 /* Digests have one length, so their sequence tells the parts apart whatever these hold. */
-static void name_of(const struct entry_key *key, char ret_name[ENTRY_NAME_BYTES])
+static void entry_lock_name_of(const struct entry_key *key, char ret_name[ENTRY_NAME_BYTES])
 {
 	const struct slice parts[] = {key->workspace, key->workflow, key->entity, key->step};
 	uint8_t digests[sizeof parts / sizeof *parts][SHA256_BYTES], digest[SHA256_BYTES];
@@ -65,7 +65,7 @@ void entry_lock_take(struct entry_locks *locks, struct entry_ticket *ticket, con
 	ticket->locks = locks;
 	ticket->state = TICKET_TAKING;
 	ticket->lock.ttl_ms = ttl_ms;
-	name_of(key, ticket->lock.name);
+	entry_lock_name_of(key, ticket->lock.name);
 	if (make_token(ticket->lock.token))
 		locks->store->take(locks, ticket);
 	else

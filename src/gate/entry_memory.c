@@ -14,14 +14,14 @@ struct entry_memory {
 	struct gate_store *store;
 };
 
-static void answered(struct gate_ticket *ticket)
+static void entry_memory_answered(struct gate_ticket *ticket)
 {
 	(void)ticket; /* whoever asks is still there, and looks at its reply */
 }
 
-static enum gate_verdict ask(struct entry_locks *locks, enum gate_op op, const struct entry_lock *lock)
+static enum gate_verdict entry_memory_ask(struct entry_locks *locks, enum gate_op op, const struct entry_lock *lock)
 {
-	struct gate_ticket ticket = {.ask = {.op = op, .claim.lease_ms = lock->ttl_ms}, .done = answered};
+	struct gate_ticket ticket = {.ask = {.op = op, .claim.lease_ms = lock->ttl_ms}, .done = entry_memory_answered};
 	struct hx_gate_claim *claim = &ticket.ask.claim;
 	bool read = hex_read(slice_str(lock->name), sizeof claim->key, claim->key) &&
 		    hex_read(slice_str(lock->token), sizeof claim->token, claim->token);
@@ -33,7 +33,7 @@ static enum gate_verdict ask(struct entry_locks *locks, enum gate_op op, const s
 
 static void memory_take(struct entry_locks *locks, struct entry_ticket *ticket)
 {
-	enum gate_verdict verdict = ask(locks, GATE_ACQUIRE, &ticket->lock);
+	enum gate_verdict verdict = entry_memory_ask(locks, GATE_ACQUIRE, &ticket->lock);
 
 	entry_ticket_taken(ticket,
 			   verdict == GATE_ACQUIRED    ? HX_OK
@@ -44,7 +44,7 @@ static void memory_take(struct entry_locks *locks, struct entry_ticket *ticket)
 
 static void memory_release(struct entry_locks *locks, struct entry_ticket *ticket)
 {
-	(void)ask(locks, GATE_REMOVE, &ticket->lock); /* another's stays the other's */
+	(void)entry_memory_ask(locks, GATE_REMOVE, &ticket->lock); /* another's stays the other's */
 	entry_ticket_released(ticket);
 }
 

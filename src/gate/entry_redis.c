@@ -61,7 +61,7 @@ static enum hx_code release_again(struct redis *redis, const struct redis_errand
 }
 
 /* What could not be released expires. */
-static void answer(struct redis_errand *errand, const redisReply *reply, bool maybe_done)
+static void entry_redis_answer(struct redis_errand *errand, const redisReply *reply, bool maybe_done)
 {
 	struct entry_ticket *ticket = ticket_of(errand);
 
@@ -74,7 +74,8 @@ static void answer(struct redis_errand *errand, const redisReply *reply, bool ma
 				   /* maybe_ours= */ false);
 }
 
-static const struct redis_worker_kind entry_kind = {.send = send_ticket, .run = release_again, .answer = answer};
+static const struct redis_worker_kind entry_kind = {
+	.send = send_ticket, .run = release_again, .answer = entry_redis_answer};
 
 static void redis_queue(struct entry_locks *locks, struct entry_ticket *ticket)
 {
@@ -82,7 +83,7 @@ static void redis_queue(struct entry_locks *locks, struct entry_ticket *ticket)
 
 	ticket->errand = (struct redis_errand){.not_at_end = ticket->state == TICKET_TAKING};
 	if (!redis_worker_push(&r->worker, &ticket->errand, r->queue_max))
-		answer(&ticket->errand, /* reply= */ NULL, /* maybe_done= */ false);
+		entry_redis_answer(&ticket->errand, /* reply= */ NULL, /* maybe_done= */ false);
 }
 
 static void redis_stop_and_free(struct entry_locks *locks)

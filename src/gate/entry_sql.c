@@ -48,7 +48,7 @@ static void release_done(struct seat *seat, enum hx_code code)
 }
 
 /* False: the lane is full or stopping. */
-static bool submit(struct entry_sql *s, struct entry_ticket *ticket, enum entry_write_kind kind)
+static bool entry_sql_submit(struct entry_sql *s, struct entry_ticket *ticket, enum entry_write_kind kind)
 {
 	struct lane *lane = lanes_of(s->lanes, entry_write_subject(&ticket->lock));
 	bool submitted;
@@ -66,7 +66,7 @@ static bool submit(struct entry_sql *s, struct entry_ticket *ticket, enum entry_
 
 static void sql_take(struct entry_locks *locks, struct entry_ticket *ticket)
 {
-	if (!submit((struct entry_sql *)locks, ticket, ENTRY_TAKE))
+	if (!entry_sql_submit((struct entry_sql *)locks, ticket, ENTRY_TAKE))
 		entry_ticket_taken(ticket, HX_STORE_UNAVAILABLE, /* maybe_ours= */ false);
 }
 
@@ -84,7 +84,7 @@ static void sql_release(struct entry_locks *locks, struct entry_ticket *ticket)
 {
 	struct entry_sql *s = (struct entry_sql *)locks;
 
-	if (!submit(s, ticket, time_to_sweep(s) ? ENTRY_RELEASE_AND_SWEEP : ENTRY_RELEASE))
+	if (!entry_sql_submit(s, ticket, time_to_sweep(s) ? ENTRY_RELEASE_AND_SWEEP : ENTRY_RELEASE))
 		entry_ticket_released(ticket);
 }
 

@@ -73,7 +73,7 @@ static enum hx_code code_of(const struct entry_write *w, const struct unit_resul
 
 enum { ENTRY_WRITE_NEW, ENTRY_WRITE_COMMITTING, ENTRY_WRITE_DONE };
 
-static void take_start(struct entry_write *w, const struct answer *answer)
+static void entry_write_take_start(struct entry_write *w, const struct answer *answer)
 {
 	w->op = answer->id;
 	task_go(&w->task, ENTRY_WRITE_COMMITTING);
@@ -84,7 +84,7 @@ static void take_committed(struct entry_write *w, const struct answer *answer)
 	task_end(&w->task, code_of(w, answer->result));
 }
 
-static void build_write(const struct entry_write *w, struct unit *unit)
+static void entry_write_build_write(const struct entry_write *w, struct unit *unit)
 {
 	struct db_value name = db_str(w->lock.name), token = db_str(w->lock.token);
 
@@ -98,8 +98,8 @@ static void build_write(const struct entry_write *w, struct unit *unit)
 }
 
 static const TASK_STATES(struct entry_write) entry_states[] = {
-	[ENTRY_WRITE_NEW] = {"new", take_start},
-	[ENTRY_WRITE_COMMITTING] = {"committing", take_committed, build_write},
+	[ENTRY_WRITE_NEW] = {"new", entry_write_take_start},
+	[ENTRY_WRITE_COMMITTING] = {"committing", take_committed, entry_write_build_write},
 	[ENTRY_WRITE_DONE] = {"done"},
 };
 

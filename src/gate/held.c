@@ -10,7 +10,7 @@ void gate_held_init(struct gate_held *held, struct log *log)
 	*held = (struct gate_held){.log = log, .count = -1};
 }
 
-static void tell(struct log *log, const struct gate_sight *sight)
+static void held_tell(struct log *log, const struct gate_sight *sight)
 {
 	char record[RECORD_HEX_DIGITS + 1];
 
@@ -29,7 +29,7 @@ void gate_held_note(struct gate_held *held, const struct gate_reply *reply, stru
 		return;
 	if (held->last.ns)
 		for (; told < reply->sights_n && reply->sights[told].over_ms <= since_ms; told++)
-			tell(held->log, &reply->sights[told]);
+			held_tell(held->log, &reply->sights[told]);
 	if ((!held->last.ns && reply->held > 0) || told == GATE_SIGHTS_MAX)
 		log_warn(held->log, "records are held: a person has to say whether their requests were done",
 			 log_int("held", reply->held));

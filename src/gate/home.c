@@ -68,7 +68,7 @@ static enum hx_code open_redis(struct gate_home *home, struct hx_error *err)
 	return code;
 }
 
-static enum hx_code open_store(struct gate_home *home, struct hx_error *err)
+static enum hx_code home_open_store(struct gate_home *home, struct hx_error *err)
 {
 	const char *url = home->options.url;
 
@@ -102,7 +102,7 @@ enum hx_code gate_home_open(const struct gate_home_options *options, struct gate
 	if (!home)
 		return error_set(err, HX_NO_MEMORY, "a store for the gate");
 	home->options = *options;
-	code = open_store(home, err);
+	code = home_open_store(home, err);
 	if (!code)
 		home->store->timeout_ms = options->store_timeout_ms;
 	if (!code && options->recall)

@@ -403,7 +403,7 @@ static void read_routes(const struct reader *r, const struct json_node *node, st
 	config->routes_n = n;
 }
 
-static void read_config(const struct reader *r, const struct json_node *root, void *ret)
+static void policy_read_config(const struct reader *r, const struct json_node *root, void *ret)
 {
 	struct gate_config *config = ret;
 
@@ -422,7 +422,7 @@ void gate_config_parse(const char *file, struct slice text, struct arena *arena,
 	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
 
 	gate_config_init(ret_config);
-	if (!reader_configuration(&r, text, read_config, ret_config, &ret_config->file))
+	if (!reader_configuration(&r, text, policy_read_config, ret_config, &ret_config->file))
 		gate_config_init(ret_config);
 }
 

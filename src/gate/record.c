@@ -357,7 +357,7 @@ static void send_write(struct gate_write *w, const struct answer *answer)
 	task_go(&w->task, GATE_WRITE_COMMITTING);
 }
 
-static void take_written(struct gate_write *w, const struct answer *answer)
+static void record_take_written(struct gate_write *w, const struct answer *answer)
 {
 	ASSERT(answer->kind == ANSWER_COMMIT);
 	if (has_to_read(w, answer->result)) {
@@ -386,7 +386,7 @@ static void take_written(struct gate_write *w, const struct answer *answer)
 	w->reply.response = (struct slice){0};
 }
 
-static void build_write(const struct gate_write *w, struct unit *unit)
+static void record_build_write(const struct gate_write *w, struct unit *unit)
 {
 	if (!w->old && !w->reading && w->ask->op != GATE_LOOK && w->ask->op != GATE_TALLY)
 		unit_keep_apart(unit, gate_write_subject(w->ask));
@@ -398,14 +398,14 @@ static void build_write(const struct gate_write *w, struct unit *unit)
 		writes[w->ask->op].add(unit, w->ask);
 }
 
-static const char *words(const struct gate_write *w)
+static const char *record_words(const struct gate_write *w)
 {
 	return writes[w->ask->op].words;
 }
 
 static const TASK_STATES(struct gate_write) gate_write_states[] = {
-	[GATE_WRITE_NEW] = {.words = words, .take = send_write},
-	[GATE_WRITE_COMMITTING] = {.words = words, .take = take_written, .commit = build_write},
+	[GATE_WRITE_NEW] = {.words = record_words, .take = send_write},
+	[GATE_WRITE_COMMITTING] = {.words = record_words, .take = record_take_written, .commit = record_build_write},
 	[GATE_WRITE_DONE] = {"done"},
 };
 

@@ -56,7 +56,7 @@ static void lose(struct redis *r)
 	r->written = r->pending = 0;
 }
 
-static enum hx_code lost(struct redis *r, const char *why, struct hx_error *err)
+static enum hx_code redis_lost(struct redis *r, const char *why, struct hx_error *err)
 {
 	lose(r);
 	return error_set(err, HX_STORE_UNAVAILABLE, "redis: %s", why);
@@ -110,7 +110,7 @@ static bool write_some(struct redis *r)
 
 enum reading { READ_SOME, READ_WAIT, READ_LOST };
 
-static ssize_t receive(struct redis *r, char *buffer, size_t n)
+static ssize_t redis_receive_bytes(struct redis *r, char *buffer, size_t n)
 {
 	return r->link ? tls_link_receive(r->link, buffer, n) : recv(r->fd, buffer, n, 0);
 }
@@ -118,7 +118,7 @@ static ssize_t receive(struct redis *r, char *buffer, size_t n)
 static enum reading read_some(struct redis *r)
 {
 	char bytes[READ_BYTES];
-	ssize_t n = receive(r, bytes, sizeof bytes);
+	ssize_t n = redis_receive_bytes(r, bytes, sizeof bytes);
 
 	if (n > 0)
 		return redisReaderFeed(r->reader, bytes, (size_t)n) == REDIS_OK ? READ_SOME : READ_LOST;
@@ -134,17 +134,17 @@ static enum hx_code next_reply(struct redis *r, redisReply **ret_reply, struct h
 		enum reading reading = READ_WAIT;
 
 		if (r->out.n && !write_some(r))
-			return lost(r, "the connection was lost", err);
+			return redis_lost(r, "the connection was lost", err);
 		if (redisReaderGetReply(r->reader, &reply) != REDIS_OK)
-			return lost(r, "the reply cannot be understood", err);
+			return redis_lost(r, "the reply cannot be understood", err);
 		if (reply)
 			break;
 		reading = read_some(r);
 		if (reading == READ_LOST)
-			return lost(r, "the connection was lost", err);
+			return redis_lost(r, "the connection was lost", err);
 		if (reading == READ_WAIT &&
 		    !await(r, (short)(POLLIN | (r->out.n ? POLLOUT : 0) | (r->link ? tls_link_events(r->link) : 0))))
-			return lost(r, "no answer in time", err);
+			return redis_lost(r, "no answer in time", err);
 	}
 	r->pending--;
 	*ret_reply = reply;
@@ -225,7 +225,7 @@ enum hx_code redis_receive(struct redis *r, redisReply **ret_reply, struct hx_er
 	ASSERT(r->pending > 0);
 	/* Half a command would make nonsense of all that follow. */
 	if (r->out.failed)
-		return lost(r, "the commands are too large", err);
+		return redis_lost(r, "the commands are too large", err);
 	code = next_reply(r, &reply, err);
 	if (!code && reply->type == REDIS_REPLY_ERROR) {
 		code = refused(r, reply, err);
@@ -322,10 +322,10 @@ static enum hx_code greet(struct redis *r, const char *host, struct hx_error *er
 
 	r->link = tls_link_new(r->tls, host, r->fd);
 	if (!r->link)
-		return lost(r, "no memory for TLS, or no certificates to trust", err);
+		return redis_lost(r, "no memory for TLS, or no certificates to trust", err);
 	while ((verdict = tls_link_greet(r->link)) == TLS_MORE)
 		if (!await(r, tls_link_events(r->link)))
-			return lost(r, "the server did not answer TLS in time", err);
+			return redis_lost(r, "the server did not answer TLS in time", err);
 	if (verdict == TLS_DONE)
 		return HX_OK;
 	distrust = tls_link_distrust(r->link);
@@ -345,7 +345,7 @@ static enum hx_code reach(struct redis *r, const struct redis_place *place, int6
 	if (code)
 		return code;
 	r->reader = redisReaderCreate();
-	return r->reader ? HX_OK : lost(r, "no memory", err);
+	return r->reader ? HX_OK : redis_lost(r, "no memory", err);
 }
 
 /* What a refusal of our opening means. The server's words are not repeated: some quote the password. */
@@ -488,7 +488,7 @@ static enum hx_code open_session(struct redis *r, struct hx_error *err)
 	for (size_t i = 0; i < r->scripts_n; i++)
 		REDIS_SEND(r, slice_str("SCRIPT"), slice_str("LOAD"), slice_str(r->scripts[i].text));
 	if (r->out.failed)
-		return lost(r, "the commands are too large", err);
+		return redis_lost(r, "the commands are too large", err);
 
 	if (r->url.password[0])
 		code = take_opening(r, "the server refuses the password", /* ret_reply= */ NULL, err);

@@ -30,7 +30,7 @@ bool redis_url_is(const char *text)
 /* ---- pieces ---- */
 
 /* Decodes %XX into a buffer of this size. False: it is too long, holds a NUL, or something of `bad` that is not escaped. */
-static bool decode(struct slice text, const char *bad, char *ret_text, size_t size)
+static bool redis_url_decode(struct slice text, const char *bad, char *ret_text, size_t size)
 {
 	size_t n = 0;
 
@@ -63,8 +63,8 @@ static bool parse_credentials(struct slice text, struct redis_url *url)
 {
 	struct slice password = text, user = slice_cut(&password, ':');
 
-	return decode(user, SECRET_BAD, url->user, sizeof url->user) &&
-	       decode(password, SECRET_BAD, url->password, sizeof url->password) && url->password[0] != '\0';
+	return redis_url_decode(user, SECRET_BAD, url->user, sizeof url->user) &&
+	       redis_url_decode(password, SECRET_BAD, url->password, sizeof url->password) && url->password[0] != '\0';
 }
 
 /* Decimal digits only, without leading zeros. */
@@ -139,7 +139,7 @@ static enum hx_code parse_tcp(struct slice place, struct redis_url *url, struct 
 
 static enum hx_code parse_unix(struct slice place, struct redis_url *url, struct hx_error *err)
 {
-	if (place.n == 0 || place.p[0] != '/' || !decode(place, "?#", url->path, sizeof url->path))
+	if (place.n == 0 || place.p[0] != '/' || !redis_url_decode(place, "?#", url->path, sizeof url->path))
 		return wrong(err,
 			     "the path of the socket in the url cannot be read (redis+unix:///run/redis.sock?db=0)");
 	return HX_OK;
@@ -153,7 +153,7 @@ static enum hx_code parse_sentinels(struct slice place, struct redis_url *url, s
 
 	if (code)
 		return code;
-	if (name.n == 0 || !decode(name, "/?#,@", url->name, sizeof url->name))
+	if (name.n == 0 || !redis_url_decode(name, "/?#,@", url->name, sizeof url->name))
 		return wrong(err, "the url does not say which primary the Sentinels are asked for "
 				  "(redis+sentinel://host:26379,host:26379/name/0)");
 	do {
@@ -186,7 +186,7 @@ static enum hx_code parse_option(struct slice option, struct redis_url *url, str
 		return parse_db(value, url, err);
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (slice_is(name, known[i].name) && known[i].fits && value.n > 0 && !known[i].text[0] &&
-		    decode(value, VALUE_BAD, known[i].text, known[i].size))
+		    redis_url_decode(value, VALUE_BAD, known[i].text, known[i].size))
 			return HX_OK;
 	return wrong(
 		err,

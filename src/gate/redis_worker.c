@@ -67,7 +67,8 @@ static void run_pipeline(struct redis_worker *w, struct redis_errand *list)
 }
 
 /* Answers those of the list that are not to be sent: all, or those that are late or, at the end, not_at_end. Returns the rest. */
-static struct redis_errand *refuse(struct redis_worker *w, struct redis_errand *list, bool all, bool stopping)
+static struct redis_errand *redis_worker_refuse(struct redis_worker *w, struct redis_errand *list, bool all,
+						bool stopping)
 {
 	struct redis_errand *kept = NULL, **end = &kept;
 
@@ -100,7 +101,7 @@ static void serve(struct redis_worker *w, struct redis_errand *list)
 	up = redis_connect(w->redis, /* err= */ NULL) == HX_OK;
 	note_server(w, up); /* before the answers: whoever errands again then is not queued */
 	if (!up) {
-		(void)refuse(w, list, /* all= */ true, /* stopping= */ false);
+		(void)redis_worker_refuse(w, list, /* all= */ true, /* stopping= */ false);
 		return;
 	}
 	run_pipeline(w, list);
@@ -166,7 +167,7 @@ static void *work(void *context)
 		stopping = w->stopping;
 		up = w->up;
 		monitor_unlock(&w->monitor);
-		list = refuse(w, list, /* all= */ !up, stopping);
+		list = redis_worker_refuse(w, list, /* all= */ !up, stopping);
 		if (list || !stopping)
 			serve(w, list);
 	} while (!stopping || more);
@@ -192,7 +193,7 @@ bool redis_worker_push(struct redis_worker *w, struct redis_errand *errand, size
 	return room;
 }
 
-static void destroy(struct redis_worker *w)
+static void redis_worker_destroy(struct redis_worker *w)
 {
 	redis_free(w->redis);
 	monitor_release(&w->monitor);
@@ -211,7 +212,7 @@ enum hx_code redis_worker_init(struct redis_worker *w, const struct redis_worker
 	if (!code && redis_connect(w->redis, &why) && (needed || why.code == HX_CONFIG_ERROR))
 		code = error_set(err, why.code, "%s", why.detail);
 	if (code)
-		destroy(w);
+		redis_worker_destroy(w);
 	return code;
 }
 
@@ -222,7 +223,7 @@ enum hx_code redis_worker_start(struct redis_worker *w, struct hx_error *err)
 	w->up = redis_is_connected(w->redis);
 	code = thread_start(&w->thread, work, w, "redis: a thread", err);
 	if (code)
-		destroy(w);
+		redis_worker_destroy(w);
 	return code;
 }
 
@@ -230,5 +231,5 @@ void redis_worker_release(struct redis_worker *w)
 {
 	monitor_raise(&w->monitor, &w->stopping);
 	thread_join(&w->thread);
-	destroy(w);
+	redis_worker_destroy(w);
 }

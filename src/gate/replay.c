@@ -83,7 +83,7 @@ bool gate_replays_field(const struct gate_replay_rule *rule, struct slice name, 
 
 /* ---- the stored form ---- */
 
-static void put(struct strbuf *out, uint64_t number, unsigned bytes)
+static void replay_put(struct strbuf *out, uint64_t number, unsigned bytes)
 {
 	ASSERT(bytes == 8 || number >> 8 * bytes == 0);
 	while (bytes-- > 0)
@@ -107,15 +107,15 @@ void gate_response_encode(const struct gate_response *response, struct strbuf *o
 	ASSERT(!response->body_missing || response->body.n == 0);
 	strbuf_add_str(out, "H2");
 	strbuf_add_slice(out, slice_of(no_sum, sizeof no_sum));
-	put(out, response->body_missing ? FLAG_BODY_MISSING : 0, 1);
-	put(out, (uint64_t)response->status, 2);
-	put(out, response->fields_n, 2);
-	put(out, response->body.n, 8);
+	replay_put(out, response->body_missing ? FLAG_BODY_MISSING : 0, 1);
+	replay_put(out, (uint64_t)response->status, 2);
+	replay_put(out, response->fields_n, 2);
+	replay_put(out, response->body.n, 8);
 	for (size_t i = 0; i < response->fields_n; i++) {
 		const struct gate_field *field = &response->fields[i];
 
-		put(out, field->name.n, 2);
-		put(out, field->value.n, 4);
+		replay_put(out, field->name.n, 2);
+		replay_put(out, field->value.n, 4);
 		strbuf_add_slice(out, field->name);
 		strbuf_add_slice(out, field->value);
 	}
@@ -125,7 +125,7 @@ void gate_response_encode(const struct gate_response *response, struct strbuf *o
 }
 
 /* What is left of the stored bytes. Whoever takes has looked first whether there is as much. */
-static uint64_t take_number(struct slice *rest, unsigned bytes)
+static uint64_t replay_take_number(struct slice *rest, unsigned bytes)
 {
 	uint64_t number = 0;
 
@@ -149,8 +149,8 @@ static bool take_field(struct slice *rest, struct gate_field *ret_field)
 
 	if (rest->n < FIELD_BYTES)
 		return false;
-	name_bytes = take_number(rest, 2);
-	value_bytes = take_number(rest, 4);
+	name_bytes = replay_take_number(rest, 2);
+	value_bytes = replay_take_number(rest, 4);
 	if (name_bytes + value_bytes > rest->n)
 		return false;
 	ret_field->name = take_slice(rest, name_bytes);
@@ -191,10 +191,10 @@ enum hx_code gate_response_decode(struct slice bytes, struct arena *arena, struc
 
 	if (!take_proof(&rest))
 		return damaged(err);
-	flags = take_number(&rest, 1);
-	response.status = (int)take_number(&rest, 2);
-	response.fields_n = take_number(&rest, 2);
-	body_bytes = take_number(&rest, 8);
+	flags = replay_take_number(&rest, 1);
+	response.status = (int)replay_take_number(&rest, 2);
+	response.fields_n = replay_take_number(&rest, 2);
+	body_bytes = replay_take_number(&rest, 8);
 	response.body_missing = flags == FLAG_BODY_MISSING;
 	if (flags > FLAG_BODY_MISSING || response.status < 100 || response.status > 999 ||
 	    (response.body_missing && body_bytes > 0) || response.fields_n > rest.n / FIELD_BYTES)

@@ -24,7 +24,7 @@ struct tuple {
 	unsigned char lengths[PARTS_MAX][LENGTH_BYTES];
 };
 
-static void add(struct tuple *tuple, bool present, struct slice part)
+static void scope_add(struct tuple *tuple, bool present, struct slice part)
 {
 	uint64_t length = present ? part.n : LENGTH_ABSENT;
 	size_t i = tuple->n++;
@@ -41,15 +41,15 @@ void gate_record_key(const struct gate_scope *scope, struct slice key, unsigned 
 
 	ASSERT(scope->parts_n <= GATE_SCOPE_PARTS_MAX);
 	tuple.n = 0;
-	add(&tuple, true, scope->space);
-	add(&tuple, scope->has_tenant, scope->tenant);
-	add(&tuple, scope->endpoint, scope->method);
-	add(&tuple, scope->endpoint, scope->path);
+	scope_add(&tuple, true, scope->space);
+	scope_add(&tuple, scope->has_tenant, scope->tenant);
+	scope_add(&tuple, scope->endpoint, scope->method);
+	scope_add(&tuple, scope->endpoint, scope->path);
 	for (size_t i = 0; i < scope->parts_n; i++) {
-		add(&tuple, true, scope->parts[i].name);
-		add(&tuple, scope->parts[i].present, scope->parts[i].value);
+		scope_add(&tuple, true, scope->parts[i].name);
+		scope_add(&tuple, scope->parts[i].present, scope->parts[i].value);
 	}
-	add(&tuple, true, key);
+	scope_add(&tuple, true, key);
 	sha256_parts(tuple.slices, 2 * tuple.n, ret_key);
 }
 
@@ -59,8 +59,8 @@ void gate_hash_caller(const unsigned char key[HX_GATE_KEY_BYTES], struct slice b
 	struct tuple tuple;
 
 	tuple.n = 0;
-	add(&tuple, true, slice_of(key, HX_GATE_KEY_BYTES));
-	add(&tuple, true, by);
-	add(&tuple, value.p != NULL, value);
+	scope_add(&tuple, true, slice_of(key, HX_GATE_KEY_BYTES));
+	scope_add(&tuple, true, by);
+	scope_add(&tuple, value.p != NULL, value);
 	sha256_parts(tuple.slices, 2 * tuple.n, ret_caller);
 }

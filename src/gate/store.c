@@ -37,7 +37,7 @@ void gate_ask(struct gate_store *store, struct gate_ticket *ticket)
 }
 
 /* A lifetime counts from before the store was asked, so that what is recalled ends before the record does. */
-static void note(struct recall *recall, const struct gate_ticket *ticket)
+static void store_note(struct recall *recall, const struct gate_ticket *ticket)
 {
 	const struct gate_ask *ask = &ticket->ask;
 	const struct gate_reply *reply = &ticket->reply;
@@ -53,7 +53,7 @@ static void note(struct recall *recall, const struct gate_ticket *ticket)
 void gate_ticket_done(struct gate_ticket *ticket)
 {
 	if (ticket->store->recall)
-		note(ticket->store->recall, ticket);
+		store_note(ticket->store->recall, ticket);
 	ticket->done(ticket);
 }
 

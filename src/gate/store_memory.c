@@ -198,7 +198,7 @@ static void drop(struct gate_memory *m, struct slot *slot)
 }
 
 /* NULL: absent. One that has expired goes here. */
-static struct slot *find(struct gate_memory *m, const unsigned char *key, struct mono_time now)
+static struct slot *store_memory_find(struct gate_memory *m, const unsigned char *key, struct mono_time now)
 {
 	struct slot *slot = *bucket_of(m, key);
 
@@ -241,7 +241,7 @@ static struct slot *unused_slot(struct gate_memory *m, struct mono_time now)
 }
 
 /* A new record in its chain, held by nobody yet. NULL: there is no room. */
-static struct slot *enter(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
+static struct slot *store_memory_enter(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
 {
 	static const char nothing[RESERVE_BYTES];
 	struct slot **bucket = bucket_of(m, ask->claim.key), *slot;
@@ -295,7 +295,8 @@ static bool is_of_another(const struct slot *slot, const struct hx_gate_claim *c
 }
 
 /* What a claim finds. ACQUIRED: the lease is over, or it is the holder's own claim once more. */
-static enum gate_verdict judge(const struct slot *slot, const struct hx_gate_claim *claim, struct mono_time now)
+static enum gate_verdict store_memory_judge(const struct slot *slot, const struct hx_gate_claim *claim,
+					    struct mono_time now)
 {
 	if (is_of_another(slot, claim))
 		return GATE_OTHER_CALLER;
@@ -323,13 +324,13 @@ static void give(struct gate_memory *m, struct slot *slot, const struct hx_gate_
 static enum gate_verdict acquire(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
 				 struct gate_reply *reply, struct blob **response)
 {
-	struct slot *slot = find(m, ask->claim.key, now);
-	enum gate_verdict verdict = slot ? judge(slot, &ask->claim, now) : GATE_ACQUIRED;
+	struct slot *slot = store_memory_find(m, ask->claim.key, now);
+	enum gate_verdict verdict = slot ? store_memory_judge(slot, &ask->claim, now) : GATE_ACQUIRED;
 
 	if (slot && verdict == GATE_ACQUIRED && !is_holder(slot, &ask->claim))
 		slot->taken_over = true;
 	if (!slot)
-		slot = enter(m, ask, now);
+		slot = store_memory_enter(m, ask, now);
 	if (!slot)
 		return GATE_UNAVAILABLE;
 	if (verdict == GATE_ACQUIRED)
@@ -389,7 +390,7 @@ static enum gate_verdict keep_answer(struct gate_memory *m, struct slot *slot, c
 static enum gate_verdict complete(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
 				  struct blob *response)
 {
-	struct slot *slot = find(m, ask->claim.key, now);
+	struct slot *slot = store_memory_find(m, ask->claim.key, now);
 
 	if (!slot || !is_holder(slot, &ask->claim))
 		return GATE_STALE;
@@ -398,7 +399,7 @@ static enum gate_verdict complete(struct gate_memory *m, const struct gate_ask *
 
 static enum gate_verdict remove_own(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now)
 {
-	struct slot *slot = find(m, ask->claim.key, now);
+	struct slot *slot = store_memory_find(m, ask->claim.key, now);
 
 	if (!slot)
 		return GATE_DONE;
@@ -418,7 +419,7 @@ static enum gate_verdict remove_own(struct gate_memory *m, const struct gate_ask
 static enum gate_verdict find_seen(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
 				   struct gate_reply *reply, struct slot **ret_slot)
 {
-	struct slot *slot = *ret_slot = find(m, ask->claim.key, now);
+	struct slot *slot = *ret_slot = store_memory_find(m, ask->claim.key, now);
 
 	if (!slot)
 		return GATE_ABSENT;
@@ -431,8 +432,8 @@ static enum gate_verdict find_seen(struct gate_memory *m, const struct gate_ask 
 	return reply->lease_left_ms > 0 ? GATE_IN_FLIGHT : GATE_DONE;
 }
 
-static enum gate_verdict forget(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
-				struct gate_reply *reply)
+static enum gate_verdict store_memory_forget(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+					     struct gate_reply *reply)
 {
 	struct slot *slot;
 	enum gate_verdict verdict = find_seen(m, ask, now, reply, &slot);
@@ -444,8 +445,8 @@ static enum gate_verdict forget(struct gate_memory *m, const struct gate_ask *as
 }
 
 /* What a person has found out. Done: under a token of its own, so that the holder is stale if it comes after all. */
-static enum gate_verdict resolve(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
-				 struct blob *response, struct gate_reply *reply)
+static enum gate_verdict store_memory_resolve(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+					      struct blob *response, struct gate_reply *reply)
 {
 	struct slot *slot;
 	enum gate_verdict verdict = find_seen(m, ask, now, reply, &slot);
@@ -529,8 +530,8 @@ static enum gate_verdict tally(struct gate_memory *m, struct mono_time now, stru
 	return GATE_DONE;
 }
 
-static enum gate_verdict look(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
-			      struct gate_reply *reply)
+static enum gate_verdict store_memory_look(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+					   struct gate_reply *reply)
 {
 	int64_t at = ask->after, end = (int64_t)m->used;
 
@@ -544,16 +545,16 @@ static enum gate_verdict look(struct gate_memory *m, const struct gate_ask *ask,
 	return GATE_DONE;
 }
 
-static enum gate_verdict sweep(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
-			       struct gate_reply *reply)
+static enum gate_verdict store_memory_sweep(struct gate_memory *m, const struct gate_ask *ask, struct mono_time now,
+					    struct gate_reply *reply)
 {
 	while (reply->removed < ask->budget && drop_expired(m, now))
 		reply->removed++;
 	return GATE_DONE;
 }
 
-static enum gate_verdict answer(struct gate_memory *m, const struct gate_ask *ask, struct gate_reply *reply,
-				struct blob **response)
+static enum gate_verdict store_memory_answer(struct gate_memory *m, const struct gate_ask *ask,
+					     struct gate_reply *reply, struct blob **response)
 {
 	struct mono_time now = clock_mono(m->store.clock);
 
@@ -565,15 +566,15 @@ static enum gate_verdict answer(struct gate_memory *m, const struct gate_ask *as
 	case GATE_REMOVE:
 		return remove_own(m, ask, now);
 	case GATE_LOOK:
-		return look(m, ask, now, reply);
+		return store_memory_look(m, ask, now, reply);
 	case GATE_FORGET:
-		return forget(m, ask, now, reply);
+		return store_memory_forget(m, ask, now, reply);
 	case GATE_RESOLVE:
-		return resolve(m, ask, now, *response, reply);
+		return store_memory_resolve(m, ask, now, *response, reply);
 	case GATE_TALLY:
 		return tally(m, now, reply);
 	case GATE_SWEEP:
-		return sweep(m, ask, now, reply);
+		return store_memory_sweep(m, ask, now, reply);
 	}
 	ASSERT(!"an ask of a kind that there is not");
 	return GATE_UNAVAILABLE;
@@ -590,7 +591,7 @@ static void memory_ask(struct gate_store *store, struct gate_ticket *ticket)
 	if (ticket->ask.op == GATE_COMPLETE || (ticket->ask.op == GATE_RESOLVE && ticket->ask.response.n))
 		response = blob_new(ticket->ask.response);
 	pthread_mutex_lock(&m->mutex);
-	ticket->reply.verdict = answer(m, &ticket->ask, &ticket->reply, &response);
+	ticket->reply.verdict = store_memory_answer(m, &ticket->ask, &ticket->reply, &response);
 	pthread_mutex_unlock(&m->mutex);
 	gate_ticket_done(ticket); /* it is not ours any more */
 	if (response) {

@@ -214,7 +214,7 @@ static void add_arg(struct call *call, struct slice arg)
 	call->args[call->args_n++] = arg;
 }
 
-static void add_number(struct call *call, int64_t number)
+static void store_redis_add_number(struct call *call, int64_t number)
 {
 	char *text = call->numbers[call->numbers_n++];
 
@@ -223,10 +223,10 @@ static void add_number(struct call *call, int64_t number)
 
 static void add_span(struct call *call, int64_t ms)
 {
-	add_number(call, ms < SPAN_MS_MAX ? ms : SPAN_MS_MAX);
+	store_redis_add_number(call, ms < SPAN_MS_MAX ? ms : SPAN_MS_MAX);
 }
 
-static void add_key(struct call *call, const unsigned char *key)
+static void store_redis_add_key(struct call *call, const unsigned char *key)
 {
 	memcpy(call->key, KEY_PREFIX, sizeof KEY_PREFIX - 1);
 	sha256_hex(key, call->key + sizeof KEY_PREFIX - 1);
@@ -252,10 +252,10 @@ static void spell_look(const struct gate_ask *ask, struct call *call)
 	static const char *const sought[] = {[GATE_SEEK_OPEN] = "0", [GATE_SEEK_HELD] = "1", [GATE_SEEK_ALL] = "2"};
 
 	add_arg(call, slice_str(KEY_PREFIX "*"));
-	add_number(call, ask->after >> SCAN_SKIP_BITS);
-	add_number(call, ask->after & ((1 << SCAN_SKIP_BITS) - 1));
-	add_number(call, ask->budget < SCAN_COUNT_MAX ? ask->budget : SCAN_COUNT_MAX);
-	add_number(call, GATE_SIGHTS_MAX);
+	store_redis_add_number(call, ask->after >> SCAN_SKIP_BITS);
+	store_redis_add_number(call, ask->after & ((1 << SCAN_SKIP_BITS) - 1));
+	store_redis_add_number(call, ask->budget < SCAN_COUNT_MAX ? ask->budget : SCAN_COUNT_MAX);
+	store_redis_add_number(call, GATE_SIGHTS_MAX);
 	add_arg(call, ask->key_text);
 	add_arg(call, slice_str(sought[ask->sought]));
 }
@@ -270,10 +270,10 @@ static void spell(const struct gate_ask *ask, struct call *ret_call)
 		if (ask->op == GATE_LOOK)
 			spell_look(ask, ret_call);
 		else
-			add_number(ret_call, GATE_SIGHTS_MAX);
+			store_redis_add_number(ret_call, GATE_SIGHTS_MAX);
 		return;
 	}
-	add_key(ret_call, ask->claim.key);
+	store_redis_add_key(ret_call, ask->claim.key);
 	add_arg(ret_call, slice_of(ask->claim.token, HX_GATE_TOKEN_BYTES));
 	if (ask->op == GATE_ACQUIRE)
 		spell_acquire(ask, ret_call);
@@ -321,7 +321,7 @@ static enum gate_verdict verdict_of(struct slice word)
 	return GATE_UNAVAILABLE; /* not our script's */
 }
 
-static bool read_key(struct slice text, unsigned char ret_key[HX_GATE_KEY_BYTES])
+static bool store_redis_read_key(struct slice text, unsigned char ret_key[HX_GATE_KEY_BYTES])
 {
 	return text.n == KEY_BYTES && hex_read(slice_from(text, sizeof KEY_PREFIX - 1), HX_GATE_KEY_BYTES, ret_key);
 }
@@ -338,7 +338,7 @@ static bool read_sight(const redisReply *sight, struct gate_sight *ret_sight)
 	token = text_at(sight, 1);
 	bytes = number_at(sight, 6);
 	*ret_sight = (struct gate_sight){.state = GATE_COMPLETED, .created_ms = number_at(sight, 3)};
-	if (!read_key(text_at(sight, 0), ret_sight->key) || token.n != HX_GATE_TOKEN_BYTES)
+	if (!store_redis_read_key(text_at(sight, 0), ret_sight->key) || token.n != HX_GATE_TOKEN_BYTES)
 		return false;
 	memcpy(ret_sight->token, token.p, token.n);
 	gate_sight_describe(ret_sight, text_at(sight, 2), text_at(sight, 8), text_at(sight, 9));
@@ -439,7 +439,7 @@ static enum hx_code run_ticket(struct redis *redis, const struct redis_errand *e
 }
 
 /* Without a reply the verdict stays what it was at first, GATE_UNAVAILABLE. */
-static void answer(struct redis_errand *errand, const redisReply *reply, bool maybe_done)
+static void store_redis_answer(struct redis_errand *errand, const redisReply *reply, bool maybe_done)
 {
 	struct gate_ticket *ticket = ticket_of(errand);
 
@@ -452,7 +452,7 @@ static void answer(struct redis_errand *errand, const redisReply *reply, bool ma
 static const struct redis_worker_kind ask_kind = {
 	.send = send_ticket,
 	.run = run_ticket,
-	.answer = answer,
+	.answer = store_redis_answer,
 	.repeats_lost = true,
 };
 

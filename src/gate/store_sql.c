@@ -17,7 +17,7 @@ struct gate_sql {
 };
 
 /* The rows are about to go, and the lane is not done with the ticket yet: a response is kept as a copy until it is. */
-static void answered(struct gate_write *write)
+static void store_sql_answered(struct gate_write *write)
 {
 	struct gate_ticket *ticket = (struct gate_ticket *)((char *)write - offsetof(struct gate_ticket, write));
 	struct slice response = write->reply.response;
@@ -53,7 +53,7 @@ static void sql_ask(struct gate_store *store, struct gate_ticket *ticket)
 
 	ticket->reply = (struct gate_reply){.verdict = GATE_UNAVAILABLE};
 	gate_write_init(&ticket->write, &ticket->ask);
-	ticket->write.answered = answered;
+	ticket->write.answered = store_sql_answered;
 	ticket->seat = (struct seat){.task = &ticket->write.task, .done = seat_done, .deadline = ticket->by};
 	atomic_fetch_add(&s->in_lanes, 1);
 	if ((ends ? lane_submit_own(lane, &ticket->seat) : lane_submit(lane, &ticket->seat)) == HX_OK)

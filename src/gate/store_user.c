@@ -55,7 +55,7 @@ static void remove_own(const struct hx_gate_store *table, const struct hx_gate_c
 		reply->verdict = stale ? GATE_STALE : GATE_DONE;
 }
 
-static void sweep(const struct hx_gate_store *table, int64_t budget, struct gate_reply *reply)
+static void store_user_sweep(const struct hx_gate_store *table, int64_t budget, struct gate_reply *reply)
 {
 	if (!table->sweep || table->sweep(table->data, budget, &reply->removed) == HX_OK)
 		reply->verdict = GATE_DONE;
@@ -74,7 +74,7 @@ static void user_ask(struct gate_store *store, struct gate_ticket *ticket)
 	else if (ask->op == GATE_REMOVE)
 		remove_own(table, &ask->claim, &ticket->reply);
 	else if (ask->op == GATE_SWEEP)
-		sweep(table, ask->budget, &ticket->reply);
+		store_user_sweep(table, ask->budget, &ticket->reply);
 	else
 		ASSERT(!"a user's store is looked into with the user's own tools");
 	gate_ticket_done(ticket);

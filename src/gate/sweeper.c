@@ -22,7 +22,7 @@ static void on_done(struct gate_ticket *ticket)
 	monitor_raise(&sweeper->monitor, &sweeper->answered);
 }
 
-static void ask(struct gate_sweeper *sweeper, struct gate_ask what)
+static void sweeper_ask(struct gate_sweeper *sweeper, struct gate_ask what)
 {
 	sweeper->ticket = (struct gate_ticket){.ask = what, .done = on_done};
 	sweeper->answered = false;
@@ -36,7 +36,7 @@ static void ask(struct gate_sweeper *sweeper, struct gate_ask what)
 /* How many were removed. A store that cannot be reached now is asked again in the next round. */
 static int64_t remove_slice(struct gate_sweeper *sweeper)
 {
-	ask(sweeper, (struct gate_ask){.op = GATE_SWEEP, .budget = SWEEP_BUDGET, .turn_ms = SWEEP_TURN_MS});
+	sweeper_ask(sweeper, (struct gate_ask){.op = GATE_SWEEP, .budget = SWEEP_BUDGET, .turn_ms = SWEEP_TURN_MS});
 	return sweeper->ticket.reply.verdict == GATE_DONE ? sweeper->ticket.reply.removed : 0;
 }
 
@@ -44,12 +44,12 @@ static void count_held(struct gate_sweeper *sweeper)
 {
 	struct mono_time asked = clock_mono(sweeper->store->clock);
 
-	ask(sweeper, (struct gate_ask){.op = GATE_TALLY});
+	sweeper_ask(sweeper, (struct gate_ask){.op = GATE_TALLY});
 	gate_held_note(sweeper->held, &sweeper->ticket.reply, asked);
 }
 
 /* False: it is to end. */
-static bool rest(struct gate_sweeper *sweeper, int64_t ms)
+static bool sweeper_rest(struct gate_sweeper *sweeper, int64_t ms)
 {
 	struct mono_time until = time_in_ms(ms);
 	bool stopping;
@@ -63,16 +63,16 @@ static bool rest(struct gate_sweeper *sweeper, int64_t ms)
 }
 
 /* False: it is to end. */
-static bool sweep(struct gate_sweeper *sweeper)
+static bool sweeper_sweep(struct gate_sweeper *sweeper)
 {
 	while (remove_slice(sweeper) == SWEEP_BUDGET)
-		if (!rest(sweeper, SWEEP_TURN_MS))
+		if (!sweeper_rest(sweeper, SWEEP_TURN_MS))
 			return false;
 	return true;
 }
 
 /* Held ones are counted at once, and then every HELD_EVERY_MS; what is to be swept waits its time from the start. */
-static void *run(void *context)
+static void *sweeper_run(void *context)
 {
 	struct gate_sweeper *sweeper = context;
 	int64_t to_sweep_ms = sweeper->every_ms, pause_ms;
@@ -82,20 +82,20 @@ static void *run(void *context)
 	for (;;) {
 		pause_ms = sweeper->held && (!sweeper->every_ms || to_sweep_ms > HELD_EVERY_MS) ? HELD_EVERY_MS
 												: to_sweep_ms;
-		if (!rest(sweeper, pause_ms))
+		if (!sweeper_rest(sweeper, pause_ms))
 			return NULL;
 		if (sweeper->held)
 			count_held(sweeper);
 		to_sweep_ms -= pause_ms;
 		if (!sweeper->every_ms || to_sweep_ms > 0)
 			continue;
-		if (!sweep(sweeper))
+		if (!sweeper_sweep(sweeper))
 			return NULL;
 		to_sweep_ms = sweeper->every_ms;
 	}
 }
 
-static void destroy(struct gate_sweeper *sweeper)
+static void sweeper_destroy(struct gate_sweeper *sweeper)
 {
 	monitor_release(&sweeper->monitor);
 	free(sweeper);
@@ -114,9 +114,9 @@ enum hx_code gate_sweeper_new(struct gate_store *store, int64_t every_ms, struct
 	sweeper->every_ms = every_ms;
 	sweeper->held = held;
 	monitor_init(&sweeper->monitor);
-	code = thread_start(&sweeper->thread, run, sweeper, "the thread of the sweep", err);
+	code = thread_start(&sweeper->thread, sweeper_run, sweeper, "the thread of the sweep", err);
 	if (code)
-		destroy(sweeper);
+		sweeper_destroy(sweeper);
 	else
 		*ret_sweeper = sweeper;
 	return code;
@@ -128,5 +128,5 @@ void gate_sweeper_free(struct gate_sweeper *sweeper)
 		return;
 	monitor_raise(&sweeper->monitor, &sweeper->stopping);
 	thread_join(&sweeper->thread);
-	destroy(sweeper);
+	sweeper_destroy(sweeper);
 }

@@ -12,7 +12,7 @@ static _Thread_local struct {
 	pid_t drawn_by;
 } pool;
 
-static bool fill(void)
+static bool token_fill(void)
 {
 	size_t got = 0;
 
@@ -30,7 +30,7 @@ static bool fill(void)
 
 enum hx_code gate_token_draw(unsigned char ret_token[HX_GATE_TOKEN_BYTES], struct hx_error *err)
 {
-	if ((pool.left == 0 || pool.drawn_by != getpid()) && !fill()) {
+	if ((pool.left == 0 || pool.drawn_by != getpid()) && !token_fill()) {
 		pool.left = 0;
 		return error_set(err, HX_BUSY, "the system has no random numbers");
 	}

@@ -4,7 +4,7 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* there is nothing to be done with any of them */
 
-static enum hx_code refuse(struct hx_error *err)
+static enum hx_code without_redis_refuse(struct hx_error *err)
 {
 	return error_set(err, HX_CONFIG_ERROR, "this program was built without Redis (SLIM)");
 }
@@ -12,11 +12,11 @@ static enum hx_code refuse(struct hx_error *err)
 enum hx_code entry_redis_new(const struct redis_url *url, size_t queue_max, struct clock *clock,
 			     struct entry_locks **ret_locks, struct hx_error *err)
 {
-	return refuse(err);
+	return without_redis_refuse(err);
 }
 
 enum hx_code gate_redis_new(const char *url, struct clock *clock, struct gate_store **ret_store, bool *ret_durable,
 			    struct hx_error *err)
 {
-	return refuse(err);
+	return without_redis_refuse(err);
 }
