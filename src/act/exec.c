@@ -127,8 +127,8 @@ static bool is_shortage(int error)
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE || error == ENOSPC;
 }
 
-static struct verdict judge(const struct job *job, const struct process_end *end, struct slice output,
-			    struct strbuf *words)
+static struct verdict exec_judge(const struct job *job, const struct process_end *end, struct slice output,
+				 struct strbuf *words)
 {
 	switch (end->fate) {
 	case PROCESS_EXITED:
@@ -176,7 +176,7 @@ static struct verdict run_program(struct job *job, int wake_fd, struct strbuf *o
 		verdict = verdict_say(ACT_FAILED, words, "there is no room for the environment");
 	} else {
 		process_run(&plan, out, &end);
-		verdict = judge(job, &end, strbuf_slice(out), words);
+		verdict = exec_judge(job, &end, strbuf_slice(out), words);
 	}
 	arena_release(&env.arena);
 	return verdict;
@@ -205,7 +205,7 @@ static void set_wake_fd(struct exec *exec, struct job *job, int fd)
 }
 
 /* The descriptor stands in the job before `cancelled` is looked at, so a cancel is seen in one way or the other. */
-static void run(struct kind *kind, struct job *job)
+static void exec_run(struct kind *kind, struct job *job)
 {
 	struct exec *exec = (struct exec *)kind;
 	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -223,12 +223,12 @@ static void run(struct kind *kind, struct job *job)
 
 /* ---- from the port ---- */
 
-static void start(struct kind *kind, struct job *job)
+static void exec_start(struct kind *kind, struct job *job)
 {
 	pool_put(&((struct exec *)kind)->pool, job);
 }
 
-static void cancel(struct kind *kind, struct job *job)
+static void exec_cancel(struct kind *kind, struct job *job)
 {
 	struct exec *exec = (struct exec *)kind;
 
@@ -254,9 +254,9 @@ enum hx_code exec_kind_new(size_t slots, struct kind **ret_kind, struct hx_error
 
 	if (!exec)
 		return error_set(err, HX_NO_MEMORY, "exec actions");
-	exec->kind = (struct kind){.start = start, .cancel = cancel, .free = free_kind, .slots = slots};
+	exec->kind = (struct kind){.start = exec_start, .cancel = exec_cancel, .free = free_kind, .slots = slots};
 	pthread_mutex_init(&exec->mutex, NULL);
-	code = pool_init(&exec->pool, slots, run, &exec->kind, err);
+	code = pool_init(&exec->pool, slots, exec_run, &exec->kind, err);
 	if (code)
 		free_kind(&exec->kind);
 	else

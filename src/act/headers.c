@@ -31,7 +31,7 @@ static bool has_control(struct slice value)
 	return false;
 }
 
-static void add(struct builder *b, const char *name, struct slice value)
+static void headers_add(struct builder *b, const char *name, struct slice value)
 {
 	struct slice field = slice_str(name);
 
@@ -53,7 +53,7 @@ static void add_int(struct builder *b, const char *name, int64_t value)
 	char text[24];
 
 	snprintf(text, sizeof text, "%" PRId64, value);
-	add(b, name, arena_copy(b->arena, slice_str(text)));
+	headers_add(b, name, arena_copy(b->arena, slice_str(text)));
 }
 
 static void add_own(struct builder *b, const struct job *job)
@@ -61,13 +61,13 @@ static void add_own(struct builder *b, const struct job *job)
 	const struct act_call *call = &job->call;
 
 	if (call->key.n)
-		add(b, "Idempotency-Key", call->key);
+		headers_add(b, "Idempotency-Key", call->key);
 	add_int(b, "Hapax-Fence", act_fence(call));
 	add_int(b, "Hapax-Attempt", call->attempt);
 	if (call->traceparent.n)
-		add(b, "traceparent", trace_parent(call->traceparent));
+		headers_add(b, "traceparent", trace_parent(call->traceparent));
 	if (trace_state(call->traceparent).n)
-		add(b, "tracestate", trace_state(call->traceparent));
+		headers_add(b, "tracestate", trace_state(call->traceparent));
 }
 
 static bool has_reference(const struct action_header *header)
@@ -76,7 +76,7 @@ static bool has_reference(const struct action_header *header)
 }
 
 /* Its value, with what it refers to. */
-static struct slice fill(struct builder *b, const struct action_header *header, struct secrets *secrets)
+static struct slice headers_fill(struct builder *b, const struct action_header *header, struct secrets *secrets)
 {
 	struct hx_error why;
 
@@ -111,7 +111,7 @@ static void add_declared(struct builder *b, const struct action_header *header, 
 {
 	if ((header->from && !computed.p) || !may_be_declared(b, slice_str(header->name), header->from != NULL))
 		return;
-	add(b, header->name, header->from ? computed : fill(b, header, secrets));
+	headers_add(b, header->name, header->from ? computed : headers_fill(b, header, secrets));
 }
 
 static bool declares(const struct action *action, const struct request *request, const char *name)
@@ -138,7 +138,7 @@ static void add_defaults(struct builder *b, const struct action *action, const s
 
 	for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
 		if (defaults[i].value.n && !declares(action, request, defaults[i].name))
-			add(b, defaults[i].name, defaults[i].value);
+			headers_add(b, defaults[i].name, defaults[i].value);
 }
 
 static void wipe(struct strbuf *sb)
@@ -156,7 +156,7 @@ static void add_request(struct builder *b, const struct action *action, const st
 			     secrets);
 	for (size_t i = 0; i < request->more.n; i++)
 		if (may_be_declared(b, request->more.at[i].name, /* computed= */ true))
-			add(b, request->more.at[i].name.p, request->more.at[i].value);
+			headers_add(b, request->more.at[i].name.p, request->more.at[i].value);
 	if (request->body.n || slice_is(request->method, "POST") || slice_is(request->method, "PUT") ||
 	    slice_is(request->method, "PATCH"))
 		add_int(b, "Content-Length", (int64_t)request->body.n);

@@ -48,7 +48,7 @@ struct http {
 
 /* ---- the list of transfers ---- */
 
-static void enter(struct http_loop *hl, struct transfer *t)
+static void http_enter(struct http_loop *hl, struct transfer *t)
 {
 	t->next = hl->transfers;
 	t->slot = &hl->transfers;
@@ -57,7 +57,7 @@ static void enter(struct http_loop *hl, struct transfer *t)
 	hl->transfers = t;
 }
 
-static void leave(struct transfer *t)
+static void http_leave(struct transfer *t)
 {
 	*t->slot = t->next;
 	if (t->next)
@@ -66,14 +66,14 @@ static void leave(struct transfer *t)
 
 /* ---- the life of a call ---- */
 
-static void ended(struct upstream_call *call, enum upstream_end end)
+static void http_ended(struct upstream_call *call, enum upstream_end end)
 {
 	struct transfer *t = (struct transfer *)call;
 	struct http_loop *hl = t->home;
 	struct job *job = t->job;
 	struct verdict verdict = transfer_judge(t, end, &hl->words);
 
-	leave(t);
+	http_leave(t);
 	atomic_fetch_sub(&hl->under_way, 1);
 	transfer_wipe(t);
 	port_job_done(job, verdict); /* copies the output, which may lie in the transfer */
@@ -105,7 +105,7 @@ static enum hx_code find_pool(struct http_loop *hl, const struct transfer *t, st
 	return origins_find(&hl->origins, t->origin, tls, ret_pool, err);
 }
 
-static void begin(struct http_loop *hl, struct job *job)
+static void http_begin(struct http_loop *hl, struct job *job)
 {
 	struct upstream_pool *pool = NULL;
 	struct transfer *t = NULL;
@@ -126,9 +126,9 @@ static void begin(struct http_loop *hl, struct job *job)
 		return;
 	}
 	t->home = hl;
-	t->call.ended = ended;
+	t->call.ended = http_ended;
 	t->call.cancelled = &job->cancelled; /* it may be given up while it waits for its connection */
-	enter(hl, t);
+	http_enter(hl, t);
 	upstream_call_begin(pool, &t->call);
 }
 
@@ -143,7 +143,7 @@ static void end_cancelled(struct http_loop *hl)
 
 /* ---- the thread ---- */
 
-static void look(struct letter *letter)
+static void http_look(struct letter *letter)
 {
 	struct http_loop *hl = CONTAINER_OF(letter, struct http_loop, look);
 	struct job *job, *next;
@@ -155,7 +155,7 @@ static void look(struct letter *letter)
 	pthread_mutex_unlock(&hl->mutex);
 	for (; job; job = next) {
 		next = job->next;
-		begin(hl, job);
+		http_begin(hl, job);
 	}
 	if (atomic_exchange(&hl->cancels, false))
 		end_cancelled(hl);
@@ -172,7 +172,7 @@ static bool is_ending(struct http_loop *hl)
 }
 
 /* The mailbox is closed when it is empty: what was closed in the last round is freed by its letter. */
-static void *run(void *context)
+static void *http_run(void *context)
 {
 	struct http_loop *hl = context;
 
@@ -194,7 +194,7 @@ static struct http_loop *least_busy(struct http *http)
 	return best;
 }
 
-static void start(struct kind *kind, struct job *job)
+static void http_start(struct kind *kind, struct job *job)
 {
 	struct http_loop *hl = least_busy((struct http *)kind);
 
@@ -207,7 +207,7 @@ static void start(struct kind *kind, struct job *job)
 	(void)mailbox_post(hl->loop.mailbox, &hl->look); /* open as long as there are jobs */
 }
 
-static void cancel(struct kind *kind, struct job *job)
+static void http_cancel(struct kind *kind, struct job *job)
 {
 	struct http *http = (struct http *)kind;
 
@@ -264,7 +264,7 @@ static enum hx_code start_loop(struct http *http, struct http_loop *hl, struct h
 	enum hx_code code = loop_init(&hl->loop, clock_system(), err);
 
 	hl->http = http;
-	hl->look.deliver = look;
+	hl->look.deliver = http_look;
 	hl->last = &hl->first;
 	pthread_mutex_init(&hl->mutex, NULL);
 	strbuf_init(&hl->words, VERDICT_WORDS_MAX);
@@ -272,7 +272,7 @@ static enum hx_code start_loop(struct http *http, struct http_loop *hl, struct h
 		return code;
 	if (!origins_init(&hl->origins, &hl->loop, &ways))
 		return error_set(err, HX_NO_MEMORY, "http actions");
-	return thread_start(&hl->thread, run, hl, "a thread for http actions", err);
+	return thread_start(&hl->thread, http_run, hl, "a thread for http actions", err);
 }
 
 enum hx_code http_kind_new(const struct http_options *options, size_t slots, struct kind **ret_kind,
@@ -283,7 +283,7 @@ enum hx_code http_kind_new(const struct http_options *options, size_t slots, str
 
 	if (!http)
 		return error_set(err, HX_NO_MEMORY, "http actions");
-	http->kind = (struct kind){.start = start, .cancel = cancel, .free = free_kind, .slots = slots};
+	http->kind = (struct kind){.start = http_start, .cancel = http_cancel, .free = free_kind, .slots = slots};
 	http->options = *options;
 	pthread_mutex_init(&http->mutex, NULL);
 	http->resolver = resolver_new(clock_system());

@@ -41,7 +41,7 @@ const struct native *natives_find(const struct natives *natives, const char *nam
 }
 
 /* What a function says is believed, but its output is looked at: everything after it relies on JSON. */
-static struct verdict judge(enum act_outcome outcome, const struct strbuf *output, struct strbuf *words)
+static struct verdict native_judge(enum act_outcome outcome, const struct strbuf *output, struct strbuf *words)
 {
 	if (output->failed && outcome == ACT_OK)
 		return verdict_say(ACT_UNKNOWN, words, "the function's output could not be kept");
@@ -78,10 +78,10 @@ static struct verdict call(const struct native *native, struct job *job, struct 
 				   excerpt_of(slice_str(job->action->function)).text);
 	if (atomic_load(&job->cancelled))
 		return verdict_say(ACT_FAILED, words, "cancelled before it began");
-	return judge(native->function(native->context, &call, output), output, words);
+	return native_judge(native->function(native->context, &call, output), output, words);
 }
 
-static void run(struct kind *kind, struct job *job)
+static void native_run(struct kind *kind, struct job *job)
 {
 	struct native_kind *self = (struct native_kind *)kind;
 
@@ -90,12 +90,12 @@ static void run(struct kind *kind, struct job *job)
 	port_job_done(job, call(natives_find(self->natives, job->action->function), job, &output, &words));
 }
 
-static void start(struct kind *kind, struct job *job)
+static void native_start(struct kind *kind, struct job *job)
 {
 	pool_put(&((struct native_kind *)kind)->pool, job);
 }
 
-static void cancel(struct kind *kind, struct job *job)
+static void native_cancel(struct kind *kind, struct job *job)
 {
 	(void)kind;
 	(void)job; /* the function sees job->cancelled */
@@ -116,9 +116,9 @@ enum hx_code native_kind_new(const struct natives *natives, size_t slots, struct
 
 	if (!self)
 		return error_set(err, HX_NO_MEMORY, "native actions");
-	self->kind = (struct kind){.start = start, .cancel = cancel, .free = free_kind, .slots = slots};
+	self->kind = (struct kind){.start = native_start, .cancel = native_cancel, .free = free_kind, .slots = slots};
 	self->natives = natives;
-	code = pool_init(&self->pool, slots, run, &self->kind, err);
+	code = pool_init(&self->pool, slots, native_run, &self->kind, err);
 	if (code)
 		free_kind(&self->kind);
 	else

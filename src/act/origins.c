@@ -16,7 +16,7 @@ struct origin {
 	char url[];
 };
 
-static struct origin **slot_of(struct origins *origins, struct slice url)
+static struct origin **origins_slot_of(struct origins *origins, struct slice url)
 {
 	struct origin **slot = &origins->buckets[hash_bytes(0, url.p, url.n) % ORIGINS_BUCKETS];
 
@@ -62,8 +62,8 @@ void origins_release(struct origins *origins)
 	origins->hub = NULL;
 }
 
-static enum hx_code make(struct origins *origins, struct slice url, struct tls_client *tls, struct origin **ret_origin,
-			 struct hx_error *err)
+static enum hx_code origins_make(struct origins *origins, struct slice url, struct tls_client *tls,
+				 struct origin **ret_origin, struct hx_error *err)
 {
 	struct origin *origin = calloc(1, sizeof *origin + url.n + 1);
 	struct upstream_ways ways = origins->ways;
@@ -91,13 +91,13 @@ static enum hx_code make(struct origins *origins, struct slice url, struct tls_c
 enum hx_code origins_find(struct origins *origins, struct slice url, struct tls_client *tls,
 			  struct upstream_pool **ret_pool, struct hx_error *err)
 {
-	struct origin **slot = slot_of(origins, url);
+	struct origin **slot = origins_slot_of(origins, url);
 	enum hx_code code;
 
 	if (!*slot) {
 		make_room(origins);
-		slot = slot_of(origins, url);
-		code = make(origins, url, tls, slot, err);
+		slot = origins_slot_of(origins, url);
+		code = origins_make(origins, url, tls, slot, err);
 		if (code)
 			return code;
 		origins->n++;

@@ -21,7 +21,7 @@ static struct job *take_job(struct pool *pool)
 	return job;
 }
 
-static void *run(void *context)
+static void *pool_run(void *context)
 {
 	struct pool *pool = context;
 	struct job *job;
@@ -42,7 +42,7 @@ enum hx_code pool_init(struct pool *pool, size_t threads, void (*run_job)(struct
 		return error_set(err, HX_NO_MEMORY, "threads for actions");
 	monitor_init(&pool->monitor);
 	for (; !code && pool->threads_n < threads; pool->threads_n++)
-		code = thread_start(&pool->threads[pool->threads_n], run, pool, "a thread for actions", err);
+		code = thread_start(&pool->threads[pool->threads_n], pool_run, pool, "a thread for actions", err);
 	return code;
 }
 

@@ -69,7 +69,7 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 	return job;
 }
 
-static void answer(struct port *port, struct ticket ticket, struct verdict verdict)
+static void port_answer(struct port *port, struct ticket ticket, struct verdict verdict)
 {
 	pthread_mutex_lock(&port->mutex);
 	port->stats.answers[verdict.outcome]++;
@@ -86,7 +86,7 @@ static bool may_wait(const struct port *port, const struct port_share *share)
 }
 
 /* Takes the job in, or says why not. */
-static const char *admit(struct port *port, struct kind *kind, struct job *job)
+static const char *port_admit(struct port *port, struct kind *kind, struct job *job)
 {
 	struct port_queue *queue = port->stopping ? NULL : port_queue_of(port, job, kind);
 
@@ -174,16 +174,17 @@ static void answer_without_kind(struct port *port, const struct act_call *call, 
 	const char *words = kinds[action->kind].without;
 
 	if (action_kind_by(action->kind) == BY_NOBODY)
-		answer(port, ticket, (struct verdict){ACT_OK, slice_str("null"), 0});
+		port_answer(port, ticket, (struct verdict){ACT_OK, slice_str("null"), 0});
 	else
-		answer(port, ticket,
-		       (struct verdict){verdict_never_sent(call),
-					slice_str(words ? words : "actions of this kind are not called from here"), 0});
+		port_answer(port, ticket,
+			    (struct verdict){verdict_never_sent(call),
+					     slice_str(words ? words : "actions of this kind are not called from here"),
+					     0});
 }
 
 /* ---- calls ---- */
 
-static void start(struct act_port *act, const struct act_call *call, struct ticket ticket)
+static void port_start_call(struct act_port *act, const struct act_call *call, struct ticket ticket)
 {
 	struct port *port = (struct port *)act;
 	const struct action *action = call->action;
@@ -198,16 +199,16 @@ static void start(struct act_port *act, const struct act_call *call, struct tick
 	job = job_new(port, call, ticket);
 	if (job) {
 		pthread_mutex_lock(&port->mutex);
-		refusal = admit(port, kind, job);
+		refusal = port_admit(port, kind, job);
 		pthread_mutex_unlock(&port->mutex);
 	}
 	if (refusal) { /* otherwise the job is not ours any more */
 		free(job);
-		answer(port, ticket, (struct verdict){ACT_FAILED, slice_str(refusal), 0});
+		port_answer(port, ticket, (struct verdict){ACT_FAILED, slice_str(refusal), 0});
 	}
 }
 
-static void cancel(struct job *job)
+static void port_cancel(struct job *job)
 {
 	atomic_store(&job->cancelled, true);
 	job->queue->action->kind->cancel(job->queue->action->kind, job);
@@ -233,7 +234,7 @@ static void abort_job(struct act_port *act, struct ticket ticket)
 		port->stats.aborted++;
 		job->aborted = true;
 		if (job->running) {
-			cancel(job);
+			port_cancel(job);
 		} else {
 			drop_waiting(port, job);
 			free(job);
@@ -300,7 +301,7 @@ void port_job_done(struct job *job, struct verdict verdict)
 	release_slot(port, job);
 	pthread_mutex_unlock(&port->mutex);
 	if (wanted)
-		answer(port, job->ticket, verdict);
+		port_answer(port, job->ticket, verdict);
 	free(job);
 }
 
@@ -348,7 +349,7 @@ void port_look(struct port *port, int64_t subject, int64_t fence, struct port_si
 
 static void init(struct port *port, const struct port_options *options)
 {
-	port->act = (struct act_port){.start = start, .abort = abort_job, .withdraw = withdraw};
+	port->act = (struct act_port){.start = port_start_call, .abort = abort_job, .withdraw = withdraw};
 	port->options = *options;
 	if (!options->answer)
 		port->options.answer = lane_answer_not_before;
@@ -393,7 +394,7 @@ static void refuse_waiting(struct port *port)
 
 	while ((job = take_waiting(port))) {
 		pthread_mutex_unlock(&port->mutex);
-		answer(port, job->ticket, (struct verdict){ACT_FAILED, slice_str("the engine is stopping"), 0});
+		port_answer(port, job->ticket, (struct verdict){ACT_FAILED, slice_str("the engine is stopping"), 0});
 		free(job);
 		pthread_mutex_lock(&port->mutex);
 	}
@@ -407,7 +408,7 @@ static void wait_until_quiet(struct port *port, int64_t grace_ms)
 		;
 	for (size_t i = 0; port->stats.running && i < PORT_BUCKETS; i++)
 		for (struct job *job = port->jobs[i]; job; job = job->table_next)
-			cancel(job);
+			port_cancel(job);
 	while (port->stats.running)
 		pthread_cond_wait(&port->quiet, &port->mutex);
 }

@@ -11,7 +11,7 @@
 
 #include "act/port_parts.h"
 
-static bool same_text(const char *a, const char *b)
+static bool port_turns_same_text(const char *a, const char *b)
 {
 	return slice_eq(slice_str(a), slice_str(b));
 }
@@ -27,8 +27,8 @@ static struct port_action **action_slot(struct port *port, const struct kind *ki
 	for (const char *p = name; p && *p; p++)
 		hash = hash * 31 + (unsigned char)*p;
 	slot = &port->actions[hash % PORT_BUCKETS];
-	while (*slot &&
-	       !((*slot)->kind == kind && same_text((*slot)->workflow, workflow) && same_text((*slot)->name, name)))
+	while (*slot && !((*slot)->kind == kind && port_turns_same_text((*slot)->workflow, workflow) &&
+			  port_turns_same_text((*slot)->name, name)))
 		slot = &(*slot)->table_next;
 	return slot;
 }

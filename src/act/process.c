@@ -156,7 +156,7 @@ static void set_limits(pid_t pid, int64_t timeout_ms)
 }
 
 /* 0 or an errno. */
-static int start(struct process *p, const struct process_plan *plan)
+static int process_start(struct process *p, const struct process_plan *plan)
 {
 	int failure;
 
@@ -304,7 +304,7 @@ void process_run(const struct process_plan *plan, struct strbuf *out, struct pro
 
 	*ret_end = (struct process_end){.fate = PROCESS_NOT_STARTED};
 	errno = 0;
-	ret_end->code = start(&p, plan);
+	ret_end->code = process_start(&p, plan);
 	if (!ret_end->code)
 		watch(&p, plan);
 	for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)

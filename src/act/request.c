@@ -23,7 +23,7 @@ struct maker {
 	enum hx_code code; /* of the first failure */
 };
 
-static bool refuse(struct maker *m, const char *what, const char *why)
+static bool request_refuse(struct maker *m, const char *what, const char *why)
 {
 	if (!m->code)
 		m->code = error_set(m->err, HX_CONFIG_ERROR, "%s: %s", what, why);
@@ -56,11 +56,11 @@ static bool evaluate(struct maker *m, const struct expression *expression, const
 	if (m->document.n == 0)
 		write_document(m);
 	if (m->document.failed)
-		return refuse(m, what, "the body of the call is too large");
+		return request_refuse(m, what, "the body of the call is too large");
 	env = (struct expression_env){.whole = json_trust(strbuf_slice(&m->document))};
 	strbuf_reset(&m->value);
 	if (expression_eval(expression, &env, &m->scratch, &why, &m->value))
-		return refuse(m, what, why.detail);
+		return request_refuse(m, what, why.detail);
 	*ret = json_trust(strbuf_slice(&m->value));
 	return true;
 }
@@ -114,7 +114,7 @@ struct parameters {
 static bool add_parameter(struct parameters *p, struct slice name, struct slice value)
 {
 	if (!p->lines && (has_control(value) || has_control(name)))
-		return refuse(p->m, p->what, "a value holds a control character");
+		return request_refuse(p->m, p->what, "a value holds a control character");
 	if (p->out->n > p->begin)
 		strbuf_add_char(p->out, '&');
 	add_encoded(p->out, name);
@@ -135,7 +135,7 @@ static bool add_inner(struct parameters *p, struct slice name, struct slice memb
 	strbuf_add_str(&inner, name.n ? "[" : "");
 	strbuf_add_slice(&inner, member);
 	strbuf_add_str(&inner, name.n ? "]" : "");
-	good = inner.failed ? refuse(p->m, p->what, "the name of a value is too long")
+	good = inner.failed ? request_refuse(p->m, p->what, "the name of a value is too long")
 			    : add_parameters(p, strbuf_slice(&inner), value, depth + 1);
 	return good;
 }
@@ -149,7 +149,7 @@ static bool add_members(struct parameters *p, struct slice name, struct json obj
 		struct slice word = json_string_view(member, p->m->arena);
 
 		if (!word.p || !add_inner(p, name, word, value, depth))
-			return refuse(p->m, p->what, "too much memory is needed");
+			return request_refuse(p->m, p->what, "too much memory is needed");
 	}
 	return true;
 }
@@ -180,32 +180,32 @@ static bool add_parameters(struct parameters *p, struct slice name, struct json 
 	if (json_type(value) == JSON_OBJECT)
 		return add_members(p, name, value, depth);
 	if (depth == 0)
-		return refuse(p->m, p->what, "it is no object");
+		return request_refuse(p->m, p->what, "it is no object");
 	if (json_type(value) == JSON_ARRAY)
 		return add_elements(p, name, value, depth);
 	if (json_type(value) == JSON_NULL)
 		return true; /* nothing was said */
 	return scalar(p->m, value, &text) ? add_parameter(p, name, text)
-					  : refuse(p->m, p->what, "too much memory is needed");
+					  : request_refuse(p->m, p->what, "too much memory is needed");
 }
 
 /* ---- the address ---- */
 
 /* Values in it are one segment, or a part of one, each. */
-static bool add_value(struct maker *m, struct json value, struct strbuf *out)
+static bool request_add_value(struct maker *m, struct json value, struct strbuf *out)
 {
 	struct slice text;
 
 	if (!scalar(m, value, &text))
-		return refuse(m, "path", "a value is neither a text nor a number");
+		return request_refuse(m, "path", "a value is neither a text nor a number");
 	if (text.n == 0 || has_control(text))
-		return refuse(m, "path", text.n ? "a value holds a control character" : "a value is empty");
+		return request_refuse(m, "path", text.n ? "a value holds a control character" : "a value is empty");
 	add_encoded(out, text); /* mutant: path-as-it-is -> strbuf_add_slice(out, text); */
 	return true;
 }
 
 /* Of a text the slashes are its own. */
-static bool add_text(struct maker *m, struct slice text, struct strbuf *out)
+static bool request_add_text(struct maker *m, struct slice text, struct strbuf *out)
 {
 	while (text.n && text.p[0] == '/')
 		text = slice_of(text.p + 1, text.n - 1);
@@ -214,7 +214,7 @@ static bool add_text(struct maker *m, struct slice text, struct strbuf *out)
 		struct slice segment = slice_of(text.p + at, slash ? (size_t)(slash - text.p) - at : text.n - at);
 
 		if (has_control(segment))
-			return refuse(m, "path", "a value holds a control character");
+			return request_refuse(m, "path", "a value holds a control character");
 		strbuf_add_char(out, '/');
 		add_encoded(out, segment);
 		at += segment.n + 1;
@@ -231,14 +231,14 @@ static bool add_computed_path(struct maker *m, const struct expression *from, st
 	if (!evaluate(m, from, "path", &value))
 		return false;
 	if (json_type(value) == JSON_STRING)
-		return scalar(m, value, &text) ? add_text(m, text, out)
-					       : refuse(m, "path", "too much memory is needed");
+		return scalar(m, value, &text) ? request_add_text(m, text, out)
+					       : request_refuse(m, "path", "too much memory is needed");
 	if (json_type(value) != JSON_ARRAY)
-		return refuse(m, "path", "it is neither a text nor an array of segments");
+		return request_refuse(m, "path", "it is neither a text nor an array of segments");
 	it = json_iter_of(value);
 	while (json_iter_element(&it, &segment)) {
 		strbuf_add_char(out, '/');
-		if (!add_value(m, segment, out))
+		if (!request_add_value(m, segment, out))
 			return false;
 	}
 	return true;
@@ -252,7 +252,7 @@ static void add_template(struct maker *m, const struct action_request *shape, st
 		if (shape->path[i].text)
 			strbuf_add_str(out, shape->path[i].text);
 		else if (evaluate(m, shape->path[i].from, "path", &value))
-			(void)add_value(m, value, out); /* m->code says it */
+			(void)request_add_value(m, value, out); /* m->code says it */
 }
 
 static bool is_dots(struct slice segment)
@@ -267,7 +267,7 @@ static void check_segments(struct maker *m, struct slice path)
 		size_t n = slash ? (size_t)(slash - path.p) - at : path.n - at;
 
 		if (is_dots(slice_of(path.p + at, n)))
-			refuse(m, "path", "a segment of dots leads elsewhere");
+			request_refuse(m, "path", "a segment of dots leads elsewhere");
 		at += n + 1;
 	}
 }
@@ -300,7 +300,7 @@ static struct slice make_target(struct maker *m, const struct action_request *sh
 			out.n--;
 	}
 	if (out.failed)
-		refuse(m, "the address", "it is too long");
+		request_refuse(m, "the address", "it is too long");
 	return arena_keep(m->arena, &out);
 }
 
@@ -314,7 +314,7 @@ static struct slice make_method(struct maker *m, const struct action_request *sh
 	if (!shape->method_from || !evaluate(m, shape->method_from, "method", &value))
 		return method;
 	if (!scalar(m, value, &method) || !request_method_is_known(method))
-		refuse(m, "method", "it is none of GET, HEAD, POST, PUT, PATCH and DELETE");
+		request_refuse(m, "method", "it is none of GET, HEAD, POST, PUT, PATCH and DELETE");
 	return arena_copy(m->arena, method);
 }
 
@@ -351,7 +351,7 @@ static void make_body(struct maker *m, const struct action_request *shape, struc
 		request->body = m->job->call.input;
 	}
 	if (made->failed)
-		refuse(m, "body", "it is too long");
+		request_refuse(m, "body", "it is too long");
 }
 
 static void make_values(struct maker *m, const struct action_request *shape, struct request *request)
@@ -367,7 +367,7 @@ static void make_values(struct maker *m, const struct action_request *shape, str
 		if (scalar(m, value, &text))
 			values[i] = arena_copy(m->arena, text);
 		else
-			refuse(m, shape->headers[i].name, "its value is neither a text nor a number");
+			request_refuse(m, shape->headers[i].name, "its value is neither a text nor a number");
 	}
 	request->values = values;
 }
@@ -382,7 +382,7 @@ static void make_more(struct maker *m, const struct expression *from, struct req
 	if (!fields || !evaluate(m, from, "headers", &object))
 		return;
 	if (json_type(object) != JSON_OBJECT)
-		refuse(m, "headers", "it is no object");
+		request_refuse(m, "headers", "it is no object");
 	it = json_iter_of(object);
 	while (!m->code && json_iter_member(&it, &name, &value)) {
 		struct wire_field field = {.name = json_string_decode(name, m->arena)};
@@ -390,7 +390,7 @@ static void make_more(struct maker *m, const struct expression *from, struct req
 		if (json_type(value) == JSON_NULL)
 			continue;
 		if (n == REQUEST_HEADERS_MAX || !scalar(m, value, &field.value)) {
-			refuse(m, "headers", "there are too many, or a value is neither a text nor a number");
+			request_refuse(m, "headers", "there are too many, or a value is neither a text nor a number");
 			return;
 		}
 		field.value = arena_copy(m->arena, field.value);
@@ -413,8 +413,8 @@ static bool has_computed_header(const struct action_request *shape)
 	return false;
 }
 
-static void make(struct maker *m, const struct action_request *shape, struct slice target, struct strbuf *made,
-		 struct request *request)
+static void request_make(struct maker *m, const struct action_request *shape, struct slice target, struct strbuf *made,
+			 struct request *request)
 {
 	request->method = make_method(m, shape);
 	request->target = make_target(m, shape, target);
@@ -442,7 +442,7 @@ enum hx_code request_build(const struct job *job, struct slice target, struct ar
 	strbuf_init(&m.document, REQUEST_BODY_BYTES_MAX);
 	strbuf_init(&m.value, REQUEST_BODY_BYTES_MAX);
 	arena_init(&m.scratch, SCRATCH_BYTES_MAX);
-	make(&m, shape, target, made, ret_request);
+	request_make(&m, shape, target, made, ret_request);
 	arena_release(&m.scratch);
 	strbuf_release(&m.value);
 	strbuf_release(&m.document);

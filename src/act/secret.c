@@ -92,7 +92,8 @@ static enum hx_code fill_file(struct secrets *secrets, const char *path, struct 
 }
 
 /* One reference: what stands between ${ and }. */
-static enum hx_code fill(struct secrets *secrets, struct slice reference, struct strbuf *out, struct hx_error *err)
+static enum hx_code secret_fill(struct secrets *secrets, struct slice reference, struct strbuf *out,
+				struct hx_error *err)
 {
 	char text[REFERENCE_BYTES_MAX + 1];
 
@@ -126,7 +127,7 @@ enum hx_code secrets_fill(struct secrets *secrets, const char *text, struct strb
 		close = strchr(open, '}');
 		if (!close)
 			return error_set(err, HX_CONFIG_ERROR, "a ${ has no }");
-		code = fill(secrets, slice_of(open + 2, (size_t)(close - open) - 2), out, err);
+		code = secret_fill(secrets, slice_of(open + 2, (size_t)(close - open) - 2), out, err);
 		if (code)
 			return code;
 		text = close + 1;

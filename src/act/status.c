@@ -26,7 +26,7 @@ const struct status_rule status_rules[] = {
 
 const size_t status_rules_n = sizeof status_rules / sizeof *status_rules;
 
-static bool fits(enum status_when when, const struct status_facts *facts)
+static bool status_fits(enum status_when when, const struct status_facts *facts)
 {
 	switch (when) {
 	case WHEN_ALWAYS:
@@ -53,7 +53,7 @@ struct status_meaning status_meaning_of(long status, const struct status_facts *
 
 	if (facts->outcomes && outcomes_find(facts->outcomes, status, &word))
 		return (struct status_meaning){word, NULL};
-	while (status < rule->from || status > rule->to || !fits(rule->when, facts)) {
+	while (status < rule->from || status > rule->to || !status_fits(rule->when, facts)) {
 		rule++;
 		ASSERT(rule < status_rules + status_rules_n);
 	}

@@ -18,7 +18,7 @@
 
 /* ---- the reply ---- */
 
-static void take_head(struct upstream_call *call)
+static void transfer_take_head(struct upstream_call *call)
 {
 	struct transfer *t = (struct transfer *)call;
 
@@ -87,7 +87,7 @@ static enum hx_code set_up(struct transfer *t, struct hx_error *err)
 	t->call.arena = &t->arena;
 	t->call.timeout_ms = job_timeout_ms(t->job);
 	t->call.repeatable = t->job->action->effect == EFFECT_IDEMPOTENT;
-	t->call.head = take_head;
+	t->call.head = transfer_take_head;
 	t->call.data = take_reply;
 	return headers_build(t->job, &request, host, &t->secrets, &t->arena, &t->call.fields, err);
 }
@@ -142,7 +142,7 @@ void transfer_free(struct transfer *t)
  * A service may show us our own secrets. What becomes of the call is decided on what it sent; what is kept of it is masked,
  * our words before they are cut to their length.
  */
-static struct verdict judge(struct transfer *t, const struct reply *reply, struct strbuf *words)
+static struct verdict judge_transfer(struct transfer *t, const struct reply *reply, struct strbuf *words)
 {
 	struct verdict verdict = verdict_of_reply(reply, words);
 
@@ -195,7 +195,7 @@ static const char *fault_of(const struct transfer *t, char ret_words[FAULT_BYTES
 	return ret_words;
 }
 
-static struct slice field_of(const struct transfer *t, const char *name)
+static struct slice transfer_field_of(const struct transfer *t, const char *name)
 {
 	const struct wire_field *field = wire_find(t->call.response.head.fields, name, NULL);
 
@@ -206,8 +206,8 @@ static void read_head(const struct transfer *t, struct reply *reply)
 {
 	int64_t now_s = clock_wall(clock_system()).ms / 1000;
 
-	reply->declares_json = media_type_is_json(field_of(t, "Content-Type"));
-	reply->tells_when = reply_retry_after(field_of(t, "Retry-After"), field_of(t, "Date"), now_s,
+	reply->declares_json = media_type_is_json(transfer_field_of(t, "Content-Type"));
+	reply->tells_when = reply_retry_after(transfer_field_of(t, "Retry-After"), transfer_field_of(t, "Date"), now_s,
 					      &reply->not_before_ms);
 }
 
@@ -267,7 +267,7 @@ struct verdict transfer_judge(struct transfer *t, enum upstream_end end, struct 
 	if (reply.complete)
 		read_head(t, &reply);
 
-	struct verdict verdict = judge(t, &reply, words);
+	struct verdict verdict = judge_transfer(t, &reply, words);
 
 	if (verdict.outcome == ACT_OK && t->job->action->request.output)
 		return shape_output(t, verdict, words);

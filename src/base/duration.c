@@ -32,7 +32,7 @@ static size_t leading_digits(struct slice text)
 	return n;
 }
 
-static enum hx_code refuse(const char *field, struct slice text, const char *why, struct hx_error *err)
+static enum hx_code duration_refuse(const char *field, struct slice text, const char *why, struct hx_error *err)
 {
 	return error_set(err, HX_VALIDATION_ERROR, "%s: \"%s\" %s", field, excerpt_of(text).text, why);
 }
@@ -46,15 +46,15 @@ enum hx_code duration_parse(const char *field, struct slice text, struct hx_erro
 	if (digits > 0)
 		unit = unit_named(slice_of(text.p + digits, text.n - digits));
 	if (!unit)
-		return refuse(field, text, "is not a duration; write it like 250ms, 5s, 2m, 24h or 7d", err);
+		return duration_refuse(field, text, "is not a duration; write it like 250ms, 5s, 2m, 24h or 7d", err);
 	if (digits == 1 && text.p[0] == '0')
-		return refuse(field, text, "is no time at all; a duration must be longer than zero", err);
+		return duration_refuse(field, text, "is no time at all; a duration must be longer than zero", err);
 	if (text.p[0] == '0')
-		return refuse(field, text, "begins with 0; write the number without leading zeros", err);
+		return duration_refuse(field, text, "begins with 0; write the number without leading zeros", err);
 	for (size_t i = 0; i < digits; i++) {
 		ms = ms * 10 + (text.p[i] - '0');
 		if (ms > DURATION_MS_MAX / unit->ms)
-			return refuse(field, text, "is too long; at most 100000d", err);
+			return duration_refuse(field, text, "is too long; at most 100000d", err);
 	}
 	*ret_ms = ms * unit->ms;
 	return HX_OK;

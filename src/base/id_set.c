@@ -27,7 +27,7 @@ static size_t home(const struct id_set *set, int64_t id)
 }
 
 /* Where it is, or the empty slot where it would go. */
-static size_t find(const struct id_set *set, int64_t id)
+static size_t id_set_find(const struct id_set *set, int64_t id)
 {
 	size_t i = home(set, id);
 
@@ -39,12 +39,12 @@ static size_t find(const struct id_set *set, int64_t id)
 
 bool id_set_has(const struct id_set *set, int64_t id)
 {
-	return set->slots[find(set, id)] == id;
+	return set->slots[id_set_find(set, id)] == id;
 }
 
 bool id_set_add(struct id_set *set, int64_t id)
 {
-	size_t i = find(set, id);
+	size_t i = id_set_find(set, id);
 
 	if (set->slots[i] || set->n == set->max)
 		return false;
@@ -55,7 +55,7 @@ bool id_set_add(struct id_set *set, int64_t id)
 
 bool id_set_remove(struct id_set *set, int64_t id)
 {
-	size_t gap = find(set, id);
+	size_t gap = id_set_find(set, id);
 
 	if (!set->slots[gap])
 		return false;

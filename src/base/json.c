@@ -272,7 +272,7 @@ static const char *scan_document(struct scan *s, const char *p)
 	return p;
 }
 
-static enum hx_code refuse(const struct scan *s, struct slice text, struct hx_error *err)
+static enum hx_code json_refuse(const struct scan *s, struct slice text, struct hx_error *err)
 {
 	struct json_position at = json_locate(text, (size_t)(s->fault - text.p));
 
@@ -293,13 +293,13 @@ enum hx_code json_check(struct slice text, struct hx_error *err, struct json *re
 	else
 		p = scan_document(&s, start);
 	if (!p)
-		return refuse(&s, text, err);
+		return json_refuse(&s, text, err);
 
 	const char *rest = json_space_end(p, s.end);
 
 	if (rest < s.end) {
 		(void)fail(&s, rest, "nothing may follow the value"); /* its result says only what we know */
-		return refuse(&s, text, err);
+		return json_refuse(&s, text, err);
 	}
 	*ret_value = (struct json){slice_of(start, (size_t)(p - start))};
 	return HX_OK;

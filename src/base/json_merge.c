@@ -9,7 +9,7 @@ static bool is_object(const struct json_node *node)
 	return node && node->type == JSON_OBJECT;
 }
 
-static void add_name(struct strbuf *out, const struct json_node *member)
+static void json_merge_add_name(struct strbuf *out, const struct json_node *member)
 {
 	strbuf_add_str(out, out->n && out->p[out->n - 1] == '{' ? "" : ",");
 	json_quote(member->name, out);
@@ -29,7 +29,7 @@ static void merge(const struct json_node *target, const struct json_node *patch,
 
 		if (other && other->type == JSON_NULL)
 			continue;
-		add_name(out, m);
+		json_merge_add_name(out, m);
 		if (other)
 			merge(m, other, out);
 		else
@@ -39,7 +39,7 @@ static void merge(const struct json_node *target, const struct json_node *patch,
 	{
 		if (m->type == JSON_NULL || json_node_member_slice(target, m->name))
 			continue;
-		add_name(out, m);
+		json_merge_add_name(out, m);
 		merge(NULL, m, out);
 	}
 	strbuf_add_char(out, '}');

@@ -29,7 +29,7 @@ enum hx_code json_pointer_check(struct slice pointer, struct hx_error *err)
 }
 
 /* Takes the first name off, with the / in front of it. It is in the buffer, decoded. */
-static struct slice take_name(struct slice *pointer, char buffer[JSON_POINTER_BYTES_MAX])
+static struct slice json_pointer_take_name(struct slice *pointer, char buffer[JSON_POINTER_BYTES_MAX])
 {
 	const char *p = pointer->p + 1, *end = pointer->p + pointer->n;
 	size_t n = 0;
@@ -101,7 +101,7 @@ enum json_selection json_pointer_select(struct json document, struct slice point
 
 	ASSERT(json_pointer_check(pointer, /* err= */ NULL) == HX_OK);
 	while (pointer.n > 0 && selection == JSON_SELECTED)
-		selection = select_child(at, take_name(&pointer, buffer), &at);
+		selection = select_child(at, json_pointer_take_name(&pointer, buffer), &at);
 	if (selection == JSON_SELECTED)
 		*ret_value = at;
 	return selection;

@@ -71,7 +71,7 @@ static unsigned take_escape(const char **p, const char *end, char ret_bytes[4])
 }
 
 /* Writes the text of the body to `to`, which has room for body.n bytes, and returns its length. */
-static size_t decode(struct slice body, char *to)
+static size_t decode_body(struct slice body, char *to)
 {
 	const char *p = body.p;
 	const char *end = body.p + body.n;
@@ -107,7 +107,7 @@ struct slice json_string_decode(struct json string, struct arena *a)
 	if (!to)
 		return slice_of(NULL, 0);
 
-	size_t n = decode(body, to);
+	size_t n = decode_body(body, to);
 
 	to[n] = '\0';
 	return slice_of(to, n);
@@ -126,7 +126,7 @@ struct slice json_string_view_in(struct json string, char *buffer, size_t room)
 
 	if (!has_escapes(body))
 		return body;
-	return body.n > room ? slice_of(NULL, 0) : slice_of(buffer, decode(body, buffer));
+	return body.n > room ? slice_of(NULL, 0) : slice_of(buffer, decode_body(body, buffer));
 }
 
 bool json_string_is(struct json string, struct slice text)

@@ -54,7 +54,7 @@ static struct json_node *node_new(struct builder *b, const char *p)
 	return node;
 }
 
-static struct slice decode(struct builder *b, struct json string)
+static struct slice json_tree_decode(struct builder *b, struct json string)
 {
 	struct slice text = json_string_decode(string, b->arena);
 
@@ -102,7 +102,7 @@ static struct json_node *build_member(struct builder *b, const char *p)
 {
 	const char *name_end = json_string_end(p, b->end);
 	struct json_position name_at = locate(b, p);
-	struct slice name = decode(b, (struct json){slice_of(p, (size_t)(name_end - p))});
+	struct slice name = json_tree_decode(b, (struct json){slice_of(p, (size_t)(name_end - p))});
 	const char *colon = json_space_end(name_end, b->end);
 	struct json_node *node = NULL;
 
@@ -154,7 +154,7 @@ static struct json_node *build_value(struct builder *b, const char *p)
 	else
 		node->value.raw.n = (size_t)(json_value_end(p, b->end) - p);
 	if (b->code == HX_OK && node->type == JSON_STRING)
-		node->string = decode(b, node->value);
+		node->string = json_tree_decode(b, node->value);
 	return b->code == HX_OK ? node : NULL;
 }
 

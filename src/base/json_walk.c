@@ -109,7 +109,7 @@ static bool at_next(struct json_iter *it)
 	return it->p < it->end && *it->p != '}' && *it->p != ']';
 }
 
-static struct json take_value(struct json_iter *it)
+static struct json json_walk_take_value(struct json_iter *it)
 {
 	const char *start = it->p;
 
@@ -121,7 +121,7 @@ bool json_iter_element(struct json_iter *it, struct json *ret_value)
 {
 	if (!at_next(it))
 		return false;
-	*ret_value = take_value(it);
+	*ret_value = json_walk_take_value(it);
 	return ret_value->raw.n > 0;
 }
 
@@ -130,7 +130,7 @@ bool json_iter_member(struct json_iter *it, struct json *ret_name, struct json *
 	if (!at_next(it) || *it->p != '"')
 		return false;
 
-	struct json name = take_value(it);
+	struct json name = json_walk_take_value(it);
 
 	if (name.raw.n < 2 || name.raw.p[name.raw.n - 1] != '"')
 		return false;
@@ -139,7 +139,7 @@ bool json_iter_member(struct json_iter *it, struct json *ret_name, struct json *
 		return false;
 	it->p = json_space_end(it->p + 1, it->end);
 
-	struct json value = take_value(it);
+	struct json value = json_walk_take_value(it);
 
 	if (value.raw.n == 0)
 		return false;

@@ -36,7 +36,7 @@ const char *log_level_name(enum log_level level)
 }
 
 /* All of the bytes or, at the end of the room, none. */
-static bool put(struct line *line, const void *bytes, size_t n)
+static bool log_put(struct line *line, const void *bytes, size_t n)
 {
 	/* A closing quote may have reached into the tail already, so no subtraction here. */
 	if (line->cut || line->n + n > LOG_LINE_BYTES_MAX - TAIL_BYTES) {
@@ -50,7 +50,7 @@ static bool put(struct line *line, const void *bytes, size_t n)
 
 static bool put_str(struct line *line, const char *s)
 {
-	return put(line, s, strlen(s));
+	return log_put(line, s, strlen(s));
 }
 
 /* For what the tail was kept free for. */
@@ -69,7 +69,7 @@ static void put_escaped(struct line *line, struct slice text, bool quoted)
 		char piece[EXCERPT_PIECE_BYTES];
 		unsigned n = excerpt_take(&text, quoted, piece);
 
-		put(line, piece, n);
+		log_put(line, piece, n);
 	}
 }
 

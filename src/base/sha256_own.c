@@ -61,7 +61,7 @@ static void mix(struct state *s)
 	s->filled = 0;
 }
 
-static void add(struct state *s, const void *bytes, size_t n)
+static void sha256_own_add(struct state *s, const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
 
@@ -86,10 +86,10 @@ static void finish(struct state *s, uint8_t ret_digest[SHA256_BYTES])
 
 	for (int i = 0; i < 8; i++)
 		length[i] = (unsigned char)(bits >> (56 - 8 * i));
-	add(s, "\x80", 1);
+	sha256_own_add(s, "\x80", 1);
 	while (s->filled != BLOCK_BYTES - sizeof length)
-		add(s, "", 1);
-	add(s, length, sizeof length);
+		sha256_own_add(s, "", 1);
+	sha256_own_add(s, length, sizeof length);
 	for (int i = 0; i < SHA256_BYTES; i++)
 		ret_digest[i] = (uint8_t)(s->h[i / 4] >> (24 - 8 * (i % 4)));
 }
@@ -100,6 +100,6 @@ void sha256_parts(const struct slice parts[], size_t n, uint8_t ret_digest[SHA25
 		.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 
 	for (size_t i = 0; i < n; i++)
-		add(&s, parts[i].p, parts[i].n);
+		sha256_own_add(&s, parts[i].p, parts[i].n);
 	finish(&s, ret_digest);
 }

@@ -13,7 +13,7 @@ struct sample {
 	bool good;
 };
 
-static struct sample look(struct clock *source)
+static struct sample steady_clock_look(struct clock *source)
 {
 	struct sample sample = {0};
 
@@ -47,7 +47,7 @@ static const struct {
 	 "the clock of this machine has kept its new time, and is believed from now on"},
 };
 
-static void tell(struct steady_clock *s, enum edge edge, int64_t by_ms)
+static void steady_clock_tell(struct steady_clock *s, enum edge edge, int64_t by_ms)
 {
 	bool own = s->source != NULL;
 
@@ -91,7 +91,7 @@ static enum edge step(struct steady_clock *s, const struct sample *sample)
 }
 
 /* By somebody who doubts, or has a reason to. Returns what is believed. */
-static int64_t judge(struct steady_clock *s, const struct sample *sample, int64_t by_ms)
+static int64_t steady_clock_judge(struct steady_clock *s, const struct sample *sample, int64_t by_ms)
 {
 	enum edge edge;
 	int64_t offset_ms;
@@ -102,7 +102,7 @@ static int64_t judge(struct steady_clock *s, const struct sample *sample, int64_
 	offset_ms = atomic_load(&s->offset_ms);
 	pthread_mutex_unlock(&s->mutex);
 	if (edge != EDGE_NONE && s->log)
-		tell(s, edge, by_ms);
+		steady_clock_tell(s, edge, by_ms);
 	return sample->mono_ms + offset_ms;
 }
 
@@ -110,7 +110,7 @@ static struct wall_time steady_wall(struct clock *clock)
 {
 	struct steady_clock *s = (struct steady_clock *)clock;
 	int64_t offset_ms = atomic_load(&s->offset_ms);
-	struct sample sample = look(s->source);
+	struct sample sample = steady_clock_look(s->source);
 	int64_t by_ms = sample.wall_ms - sample.mono_ms - offset_ms;
 
 	if (!sample.good)
@@ -121,7 +121,7 @@ static struct wall_time steady_wall(struct clock *clock)
 			(void)atomic_compare_exchange_strong(&s->offset_ms, &offset_ms, offset_ms + by_ms);
 		return (struct wall_time){sample.wall_ms};
 	}
-	return (struct wall_time){judge(s, &sample, by_ms)};
+	return (struct wall_time){steady_clock_judge(s, &sample, by_ms)};
 }
 
 void steady_clock_hear(struct steady_clock *s, int64_t wall_ms, struct mono_time asked, struct mono_time answered)
@@ -134,7 +134,7 @@ void steady_clock_hear(struct steady_clock *s, int64_t wall_ms, struct mono_time
 	if (!s->heard)
 		atomic_store(&s->offset_ms, sample.wall_ms - sample.mono_ms);
 	else if (is_step(by_ms) || atomic_load(&s->doubting))
-		(void)judge(s, &sample, by_ms);
+		(void)steady_clock_judge(s, &sample, by_ms);
 	else
 		atomic_fetch_add(&s->offset_ms, by_ms);
 	s->heard = true;
@@ -147,7 +147,7 @@ static struct mono_time steady_mono(struct clock *clock)
 
 void steady_clock_init(struct steady_clock *steady, struct clock *source, struct log *log)
 {
-	struct sample sample = source ? look(source) : (struct sample){0};
+	struct sample sample = source ? steady_clock_look(source) : (struct sample){0};
 
 	*steady = (struct steady_clock){.clock = {.wall = steady_wall, .mono = steady_mono, .doubt = &steady->doubt},
 					.source = source,

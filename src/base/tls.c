@@ -145,7 +145,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 }
 
 /* A file that is renewed counts from the next connection on. With the mutex held. */
-static enum hx_code read_again(struct tls_client *client, struct hx_error *err)
+static enum hx_code tls_read_again(struct tls_client *client, struct hx_error *err)
 {
 	const char *ca_file = client->options.ca_file;
 	struct stat now = {0};
@@ -169,13 +169,13 @@ static enum hx_code read_again(struct tls_client *client, struct hx_error *err)
 /* Whoever replaces a file may take it away first: what it said is good until it says something else. With the mutex held. */
 static enum hx_code refresh(struct tls_client *client, struct hx_error *err)
 {
-	enum hx_code code = read_again(client, err);
+	enum hx_code code = tls_read_again(client, err);
 
 	return client->context ? HX_OK : code;
 }
 
 /* NULL stays NULL, and empty becomes it. False: no memory. */
-static bool keep(const char **file)
+static bool tls_keep(const char **file)
 {
 	bool given = *file && **file;
 
@@ -193,9 +193,9 @@ enum hx_code tls_client_new(const struct tls_options *options, struct tls_client
 		return error_set(err, HX_NO_MEMORY, "no memory for TLS");
 	pthread_mutex_init(&client->mutex, NULL);
 	client->options = *options;
-	kept = keep(&client->options.ca_file);
-	kept &= keep(&client->options.cert_file);
-	kept &= keep(&client->options.key_file);
+	kept = tls_keep(&client->options.ca_file);
+	kept &= tls_keep(&client->options.cert_file);
+	kept &= tls_keep(&client->options.key_file);
 	client->method = make_method();
 	code = kept && client->method ? refresh(client, err) : error_set(err, HX_NO_MEMORY, "no memory for TLS");
 	if (code)
@@ -277,7 +277,7 @@ void tls_link_free(struct tls_link *link)
 }
 
 /* What a call that did not succeed means: -1 with errno, or 0: the other side has said that it ends. */
-static ssize_t failed(struct tls_link *link, int rc)
+static ssize_t tls_failed(struct tls_link *link, int rc)
 {
 	int why = SSL_get_error(link->ssl, rc);
 
@@ -303,7 +303,7 @@ enum tls_verdict tls_link_greet(struct tls_link *link)
 
 	if (rc == 1)
 		return TLS_DONE;
-	if (failed(link, rc) < 0 && errno == EAGAIN)
+	if (tls_failed(link, rc) < 0 && errno == EAGAIN)
 		return TLS_MORE;
 	link->broken = true;
 	return TLS_FAILED;
@@ -336,7 +336,7 @@ ssize_t tls_link_send(struct tls_link *link, struct slice bytes)
 
 	if (rc > 0)
 		return rc;
-	if (failed(link, rc) == 0)
+	if (tls_failed(link, rc) == 0)
 		errno = ECONNRESET;
 	return -1;
 }
@@ -348,7 +348,7 @@ ssize_t tls_link_receive(struct tls_link *link, char *buffer, size_t n)
 	ERR_clear_error();
 	rc = SSL_read(link->ssl, buffer, n > INT_MAX ? INT_MAX : (int)n);
 
-	return rc > 0 ? rc : failed(link, rc);
+	return rc > 0 ? rc : tls_failed(link, rc);
 }
 
 uint64_t tls_link_written(const struct tls_link *link)

@@ -22,7 +22,7 @@ static int64_t rows_of(const struct audit_counts *c)
 	return c->subjects + c->history_rows + c->steps + c->accounts + c->entries + c->batches + c->items;
 }
 
-static void tell(void *context, const struct auditor *auditor)
+static void audit_tell(void *context, const struct auditor *auditor)
 {
 	struct mono_time *told = context;
 	const struct audit_counts *c = &auditor->counts;
@@ -102,7 +102,7 @@ static enum hx_code audit_it(const char *url, struct auditor *auditor, struct st
 	struct mono_time began = clock_mono(clock_system());
 	struct mono_time told = {0};
 	bool watched = terminal_is_watched();
-	struct audit_options options = {.url = url, .told = watched ? tell : NULL, .context = &told};
+	struct audit_options options = {.url = url, .told = watched ? audit_tell : NULL, .context = &told};
 	enum hx_code code = audit_store(&options, auditor, err);
 	int64_t ms = (clock_mono(clock_system()).ns - began.ns) / 1000000;
 

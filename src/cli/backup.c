@@ -48,7 +48,7 @@ struct watcher {
 	struct mono_time told;
 };
 
-static bool tell(void *context, int percent)
+static bool backup_tell(void *context, int percent)
 {
 	struct watcher *watcher = context;
 	char line[64];
@@ -63,7 +63,7 @@ static bool tell(void *context, int percent)
 static enum hx_code take_backup(const char *path, const char *file, int64_t *ret_bytes, struct hx_error *err)
 {
 	struct watcher watcher = {.watched = terminal_is_watched()};
-	struct backup_options options = {.path = path, .file = file, .told = tell, .context = &watcher};
+	struct backup_options options = {.path = path, .file = file, .told = backup_tell, .context = &watcher};
 	enum hx_code code;
 
 	expect_endings();

@@ -126,7 +126,7 @@ struct load {
 	int64_t sent;
 };
 
-static void begin(const struct load *load, const char *verb, const char *key)
+static void batch_load_begin(const struct load *load, const char *verb, const char *key)
 {
 	client_next(load->client, BATCH_PATH);
 	client_segment(load->client, load->id);
@@ -142,7 +142,7 @@ static enum hx_code send_piece(struct load *load, struct json_iter *it, struct j
 
 	if (!key)
 		return arena_error(&load->client->arena, err);
-	begin(load, "/items", key);
+	batch_load_begin(load, "/items", key);
 	n = add_piece(load->client, it);
 	question_end(load->client);
 	code = ask_on(load->client, /* met= */ load->sent > 0, ret_batch, err);
@@ -165,7 +165,7 @@ static enum hx_code send_rest(struct load *load, struct json *ret_batch, struct 
 
 static enum hx_code send_start(const struct load *load, struct json *ret_batch, struct hx_error *err)
 {
-	begin(load, "/start", "start");
+	batch_load_begin(load, "/start", "start");
 	question_end(load->client);
 	return ask_on(load->client, /* met= */ true, ret_batch, err);
 }

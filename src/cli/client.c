@@ -138,7 +138,7 @@ static enum hx_code take_key(struct client *c, struct slice text, const char *fr
 	return c->api_key ? HX_OK : arena_error(&c->arena, err);
 }
 
-static enum hx_code read_key(struct client *c, const char *path, struct hx_error *err)
+static enum hx_code client_read_key(struct client *c, const char *path, struct hx_error *err)
 {
 	const char *env = getenv("HAPAX_KEY");
 	enum hx_code code;
@@ -162,7 +162,7 @@ static enum hx_code init_server(struct client *c, const struct command_args *arg
 		code = parse_server(c, err);
 	if (!code)
 		code = add_headers(c, args, err);
-	return code ? code : read_key(c, command_value(args, "key-file"), err);
+	return code ? code : client_read_key(c, command_value(args, "key-file"), err);
 }
 
 /* The admin address of a gate. */
@@ -342,8 +342,8 @@ static enum wire_verdict read_piece(struct reading *r, struct slice in, struct s
 }
 
 /* DONE: all of it. MORE: it broke off, errno says why, or is 0 when the server closed. */
-static enum wire_verdict receive(struct link *link, struct mono_time deadline, struct reading *r, struct strbuf *answer,
-				 struct wire_error *err)
+static enum wire_verdict client_receive(struct link *link, struct mono_time deadline, struct reading *r,
+					struct strbuf *answer, struct wire_error *err)
 {
 	static char piece[PIECE_BYTES];
 	enum wire_verdict verdict = WIRE_MORE;
@@ -424,7 +424,7 @@ static enum hx_code tell_problem(struct client *c, int status, struct json probl
 	return code;
 }
 
-static enum hx_code judge(struct client *c, int status, struct json *ret_answer, struct hx_error *err)
+static enum hx_code client_judge(struct client *c, int status, struct json *ret_answer, struct hx_error *err)
 {
 	struct json answer, name;
 	bool is_json = json_check(strbuf_slice(&c->answer), /* err= */ NULL, &answer) == HX_OK;
@@ -472,7 +472,7 @@ static enum hx_code exchange(struct client *c, struct link *link, struct slice r
 	struct wire_error wrong;
 	bool sent = link_send(link, request, deadline);
 
-	switch (receive(link, deadline, r, &c->answer, &wrong)) {
+	switch (client_receive(link, deadline, r, &c->answer, &wrong)) {
 	case WIRE_DONE:
 		return HX_OK;
 	case WIRE_BAD:
@@ -519,7 +519,7 @@ enum hx_code client_ask(struct client *c, const char *method, struct json *ret_a
 	if (!code)
 		code = exchange(c, &link, strbuf_slice(&request), strcmp(method, "GET") == 0, deadline, &reading, err);
 	if (!code)
-		code = judge(c, reading.status, ret_answer, err);
+		code = client_judge(c, reading.status, ret_answer, err);
 	link_close(&link);
 	strbuf_release(&reading.head);
 	return code;

@@ -17,8 +17,8 @@
 
 /* ---- the store ---- */
 
-static enum hx_code read_status(const char *url, struct migrate_status *ret_status, const struct db_driver **ret_driver,
-				struct hx_error *err)
+static enum hx_code db_read_status(const char *url, struct migrate_status *ret_status,
+				   const struct db_driver **ret_driver, struct hx_error *err)
 {
 	struct db_options options = {.url = url, .clock = clock_system(), .read_only = true};
 	struct db *db = NULL;
@@ -51,7 +51,7 @@ enum hx_code db_status_make(const struct command_args *args, struct strbuf *out,
 	enum hx_code code = command_want_store(url, STORE_HINT_MAKE, err);
 
 	if (!code)
-		code = read_status(url, &at, &driver, err);
+		code = db_read_status(url, &at, &driver, err);
 	if (code)
 		return code;
 	begin_result(url, out);
@@ -105,7 +105,7 @@ enum hx_code db_migrate_make(const struct command_args *args, struct strbuf *out
 	const char *url = command_value(args, "db");
 	const struct db_driver *driver = strncmp(url, "sqlite:", 7) == 0 ? &db_sqlite : &db_postgres;
 	struct migrate_status at = {0};
-	enum hx_code code = command_store_is_missing(url) ? HX_OK : read_status(url, &at, &driver, err);
+	enum hx_code code = command_store_is_missing(url) ? HX_OK : db_read_status(url, &at, &driver, err);
 
 	if (!code && at.known && at.at > at.known)
 		code = error_set(err, HX_SCHEMA_MISMATCH, "the schema is number %d, this program knows only up to %d",

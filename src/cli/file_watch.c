@@ -11,7 +11,7 @@
 
 #define CHANGES (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)
 
-static enum hx_code add(struct file_watch *watch, const char *folder, int *ret_watch, struct hx_error *err)
+static enum hx_code file_watch_add(struct file_watch *watch, const char *folder, int *ret_watch, struct hx_error *err)
 {
 	*ret_watch = inotify_add_watch(watch->fd, folder, CHANGES | IN_ONLYDIR);
 	if (*ret_watch < 0)
@@ -28,7 +28,7 @@ static enum hx_code add_folder_of(struct file_watch *watch, const char *file, st
 	if (snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file + 1) : 1, slash ? file : ".") >=
 	    (int)sizeof folder)
 		return error_set(err, HX_CONFIG_ERROR, "%s: the path is too long", file);
-	return add(watch, folder, &watch->file_folder, err);
+	return file_watch_add(watch, folder, &watch->file_folder, err);
 }
 
 enum hx_code file_watch_init(struct file_watch *watch, const char *folder, const char *file, struct hx_error *err)
@@ -39,7 +39,7 @@ enum hx_code file_watch_init(struct file_watch *watch, const char *folder, const
 	if (watch->fd < 0)
 		return error_set(err, HX_INTERNAL, "no changes can be watched for: %s", strerror(errno));
 	if (folder)
-		code = add(watch, folder, &watch->folder, err);
+		code = file_watch_add(watch, folder, &watch->folder, err);
 	if (!code && file)
 		code = add_folder_of(watch, file, err);
 	if (code)

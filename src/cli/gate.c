@@ -50,7 +50,7 @@ struct gate {
 	struct router *admin_router;
 };
 
-static enum hx_code read_config(struct gate *g, const struct command_args *args, struct hx_error *err)
+static enum hx_code gate_read_config(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
 	const char *path = command_value(args, "config");
 
@@ -73,7 +73,7 @@ static const char *store_url(const struct gate *g, const struct command_args *ar
 	return command_value_or(args, "store", g->config.store, "sqlite:gate.db");
 }
 
-static enum hx_code open_store(struct gate *g, const struct command_args *args, struct hx_error *err)
+static enum hx_code gate_open_store(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
 	struct gate_home_options options = {
 		.url = store_url(g, args),
@@ -219,16 +219,16 @@ static int64_t drain_ms(const struct gate_config *config)
 	return longest + STORE_DRAIN_MS;
 }
 
-static enum hx_code start(struct gate *g, const struct command_args *args, struct hx_error *err)
+static enum hx_code gate_start(struct gate *g, const struct command_args *args, struct hx_error *err)
 {
 	const char *admin;
-	enum hx_code code = read_config(g, args, err);
+	enum hx_code code = gate_read_config(g, args, err);
 
 	g->drain_ms = drain_ms(&g->config);
 	if (!code)
 		code = check_options(g, args, err);
 	if (!code)
-		code = open_store(g, args, err);
+		code = gate_open_store(g, args, err);
 	if (!code)
 		code = start_proxy(g, args, err);
 	admin = command_value_or(args, "admin", g->config.admin, NULL);
@@ -248,7 +248,7 @@ static void free_reading(void *owner)
 }
 
 /* NULL: it cannot be read, and the log says why. */
-static struct gate_reading *read_again(struct gate *g, const char *path)
+static struct gate_reading *gate_read_again(struct gate *g, const char *path)
 {
 	struct gate_reading *reading = calloc(1, sizeof *reading);
 	bool good;
@@ -325,7 +325,7 @@ static void reload(void *context)
 		return;
 	}
 	service_tell_reloading(clock_system());
-	reading = read_again(g, path);
+	reading = gate_read_again(g, path);
 	if (!reading) {
 		log_error(&g->log, "the configuration is kept as it was", log_text("file", path));
 	} else if (proxy_set_config(g->proxy, &reading->config, free_reading, reading, &err)) {
@@ -383,7 +383,7 @@ enum hx_code gate_run(const struct command_args *args, struct hx_error *err)
 		return error_set(err, HX_NO_MEMORY, "gate");
 	service_begin(&signals, &g->log, &g->clock);
 	gate_held_init(&g->held, &g->log);
-	code = start(g, args, err);
+	code = gate_start(g, args, err);
 	if (!code)
 		serve_until_end(g, args, &signals);
 	close_down(g);

@@ -73,7 +73,8 @@ static bool is_meant(struct client *client, struct json record, const char *want
  * A question of its own, after which the client stands on the record that is meant: the named one, or the only one (`open`: that
  * has not been answered). Several: they are listed.
  */
-static enum hx_code find(struct client *client, const struct command_args *args, bool open, struct hx_error *err)
+static enum hx_code gate_record_find(struct client *client, const struct command_args *args, bool open,
+				     struct hx_error *err)
 {
 	const char *wanted = command_value(args, "record"), *found = NULL;
 	struct json answer = json_trust(slice_str("{}")), record;
@@ -102,7 +103,7 @@ static enum hx_code find(struct client *client, const struct command_args *args,
 enum hx_code gate_ask_forget(struct client *client, const struct command_args *args, struct verb_answer *ret,
 			     struct hx_error *err)
 {
-	enum hx_code code = find(client, args, /* open= */ false, err);
+	enum hx_code code = gate_record_find(client, args, /* open= */ false, err);
 
 	return code ? code : client_ask(client, "DELETE", &ret->json, err);
 }
@@ -116,7 +117,7 @@ enum hx_code gate_ask_resolve(struct client *client, const struct command_args *
 	if (done == (command_value(args, "not-done") != NULL))
 		return error_set(err, HX_VALIDATION_ERROR,
 				 "gate resolve wants --done or --not-done: what became of it?");
-	code = find(client, args, /* open= */ true, err);
+	code = gate_record_find(client, args, /* open= */ true, err);
 	if (code)
 		return code;
 	client_path(client, "/resolve");

@@ -58,7 +58,7 @@ struct project {
 	size_t moved_n; /* of init_entries[] */
 };
 
-static enum hx_code failed(const char *path, const char *what, struct hx_error *err)
+static enum hx_code init_failed(const char *path, const char *what, struct hx_error *err)
 {
 	return error_set(err, HX_INTERNAL, "%s cannot be %s: %s", excerpt_of(slice_str(path)).text, what,
 			 strerror(errno));
@@ -85,7 +85,7 @@ static enum hx_code read_dir(struct project *p, const char *dir, struct hx_error
 	if (p->dir_fd < 0 && errno == ENOTDIR)
 		return in_the_way(p, /* entry= */ NULL, err);
 	if (p->dir_fd < 0 && errno != ENOENT)
-		return failed(p->dir, "opened", err);
+		return init_failed(p->dir, "opened", err);
 	return HX_OK;
 }
 
@@ -114,11 +114,11 @@ static enum hx_code make_temporary(struct project *p, struct hx_error *err)
 			 p->dir);
 	if (!mkdtemp(p->temporary)) {
 		p->temporary[0] = '\0';
-		return failed(p->dir, "made", err);
+		return init_failed(p->dir, "made", err);
 	}
 	p->temporary_fd = open(p->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->temporary_fd < 0 || fchmod(p->temporary_fd, 0777 & ~mask) || mkdirat(p->temporary_fd, INIT_FOLDER, 0777))
-		return failed(p->temporary, "made", err);
+		return init_failed(p->temporary, "made", err);
 	return HX_OK;
 }
 
@@ -134,14 +134,15 @@ static enum hx_code write_file(const struct project *p, const struct init_file *
 		close(fd);
 	if (out && fclose(out) != 0)
 		written = false;
-	return written ? HX_OK : failed(file->path, "written", err);
+	return written ? HX_OK : init_failed(file->path, "written", err);
 }
 
 static enum hx_code put_in_place(struct project *p, struct hx_error *err)
 {
 	if (p->dir_fd < 0) {
 		if (!rename_new(AT_FDCWD, p->temporary, AT_FDCWD, p->dir))
-			return errno == EEXIST ? in_the_way(p, /* entry= */ NULL, err) : failed(p->dir, "made", err);
+			return errno == EEXIST ? in_the_way(p, /* entry= */ NULL, err)
+					       : init_failed(p->dir, "made", err);
 		p->temporary[0] = '\0';
 		return HX_OK;
 	}
@@ -149,7 +150,7 @@ static enum hx_code put_in_place(struct project *p, struct hx_error *err)
 		const char *entry = init_entries[p->moved_n];
 
 		if (!rename_new(p->temporary_fd, entry, p->dir_fd, entry))
-			return errno == EEXIST ? in_the_way(p, entry, err) : failed(entry, "moved", err);
+			return errno == EEXIST ? in_the_way(p, entry, err) : init_failed(entry, "moved", err);
 	}
 	return HX_OK;
 }

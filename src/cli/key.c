@@ -144,7 +144,7 @@ static const char *status_of(const struct api_key *key)
 	return key->revoked_at_ms ? "revoked" : over ? "expired" : "live";
 }
 
-static void add_key(struct strbuf *out, const struct api_key *key, const char *text)
+static void key_add_key(struct strbuf *out, const struct api_key *key, const char *text)
 {
 	strbuf_add_char(out, '{');
 	json_more_id(out, "id", API_KEY_ID_PREFIX, key->id);
@@ -204,7 +204,7 @@ enum hx_code key_create_make(const struct command_args *args, struct strbuf *out
 	if (!code)
 		code = insert(&store, &key, lifetime_ms, err);
 	if (!code)
-		add_key(out, &key, text);
+		key_add_key(out, &key, text);
 	if (!code && !command_value(args, "json"))
 		tell_made(&key, is_first(&store));
 	store_close(&store);
@@ -229,7 +229,7 @@ static enum hx_code list_page(struct key_store *store, int64_t *after, size_t *r
 
 		api_key_of_row(&result.rows[0], i, &key);
 		strbuf_add_str(out, *after >= 0 ? "," : "");
-		add_key(out, &key, /* text= */ NULL);
+		key_add_key(out, &key, /* text= */ NULL);
 		*after = key.id;
 	}
 	return code;

@@ -32,7 +32,7 @@ static void help(FILE *out)
 static const char any_verb[] = "";
 
 /* The command of this noun and verb. A verb of NULL: the first of the noun; any_verb: the first that has one. */
-static const struct command *find(const char *noun, const char *verb)
+static const struct command *main_find(const char *noun, const char *verb)
 {
 	for (size_t i = 0; command_at(i); i++) {
 		const struct command *command = command_at(i);
@@ -110,7 +110,7 @@ static enum hx_code flush(struct hx_error *err)
 	return HX_OK;
 }
 
-static void tell(const struct hx_error *err, bool json)
+static void main_tell(const struct hx_error *err, bool json)
 {
 	(void)fflush(stdout); /* what was said before stands before it; that it failed is not what is told here */
 	if (!json) {
@@ -141,11 +141,11 @@ static enum hx_code run_command(const struct command *command, int argc, char *a
 /* hapax help [NOUN [VERB]], for those whose fingers type it so. */
 static enum hx_code help_about(int argc, char *argv[], struct hx_error *err)
 {
-	const struct command *command = argc > 3 ? find(argv[2], argv[3]) : NULL;
+	const struct command *command = argc > 3 ? main_find(argv[2], argv[3]) : NULL;
 
 	if (argc == 2)
 		help(stdout);
-	else if (!find(argv[2], /* verb= */ NULL))
+	else if (!main_find(argv[2], /* verb= */ NULL))
 		return unknown_noun(argv[2], err);
 	else if (argc == 3)
 		help_noun(argv[2], stdout);
@@ -156,7 +156,7 @@ static enum hx_code help_about(int argc, char *argv[], struct hx_error *err)
 	return flush(err);
 }
 
-static enum hx_code run(int argc, char *argv[], struct hx_error *err)
+static enum hx_code main_run(int argc, char *argv[], struct hx_error *err)
 {
 	const struct command *command;
 
@@ -174,17 +174,17 @@ static enum hx_code run(int argc, char *argv[], struct hx_error *err)
 		printf("hapax %s\n", hx_version());
 		return flush(err);
 	}
-	if (!find(argv[1], /* verb= */ NULL))
+	if (!main_find(argv[1], /* verb= */ NULL))
 		return unknown_noun(argv[1], err);
 	if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
 		help_noun(argv[1], stdout);
 		return flush(err);
 	}
-	command = argc > 2 ? find(argv[1], argv[2]) : NULL;
+	command = argc > 2 ? main_find(argv[1], argv[2]) : NULL;
 	if (command)
 		return run_command(command, argc - 3, argv + 3, err);
-	command = find(argv[1], /* verb= */ NULL);
-	if (!command->verb && !(find(argv[1], any_verb) && argc > 2 && argv[2][0] != '-'))
+	command = main_find(argv[1], /* verb= */ NULL);
+	if (!command->verb && !(main_find(argv[1], any_verb) && argc > 2 && argv[2][0] != '-'))
 		return run_command(command, argc - 2, argv + 2, err);
 	if (argc < 3)
 		return error_set(err, HX_VALIDATION_ERROR, "\"%s\" alone does nothing: see hapax %s --help", argv[1],
@@ -207,11 +207,11 @@ int main(int argc, char *argv[])
 
 	/* Before SQLite is first used: it need not count its memory, under a lock, with every allocation. */
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	code = run(argc, argv, &err);
+	code = main_run(argc, argv, &err);
 
 	if (code) {
 		err.code = code;
-		tell(&err, wants_json(argc, argv));
+		main_tell(&err, wants_json(argc, argv));
 	}
 	return hx_code_exit(code);
 }

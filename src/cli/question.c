@@ -43,7 +43,7 @@ void question_end(struct client *client)
 
 /* ---- JSON ---- */
 
-static enum hx_code read_all(FILE *file, const char *name, struct strbuf *out, struct hx_error *err)
+static enum hx_code question_read_all(FILE *file, const char *name, struct strbuf *out, struct hx_error *err)
 {
 	static char piece[PIECE_BYTES];
 	size_t n;
@@ -64,11 +64,11 @@ enum hx_code question_read_file(const char *path, struct strbuf *out, struct hx_
 	FILE *file;
 
 	if (strcmp(path, "-") == 0)
-		return read_all(stdin, "standard input", out, err);
+		return question_read_all(stdin, "standard input", out, err);
 	file = fopen(path, "re");
 	if (!file)
 		return error_set(err, HX_VALIDATION_ERROR, "%s cannot be read: %s", name.text, strerror(errno));
-	code = read_all(file, name.text, out, err);
+	code = question_read_all(file, name.text, out, err);
 	fclose(file);
 	return code;
 }
@@ -111,7 +111,7 @@ static bool read_number(const char *text, bool negative_allowed, int64_t *ret)
 }
 
 /* In digits alone, so that nobody has to know what 1e3 or 5.0 would have meant. */
-static enum hx_code add_number(struct client *client, const struct given *given, struct hx_error *err)
+static enum hx_code question_add_number(struct client *client, const struct given *given, struct hx_error *err)
 {
 	int64_t min = given->to->min, max = given->to->max ? given->to->max : INT64_MAX, n = 0;
 	const char *unit = given->to->kind == PLACE_MONEY ? " of the smallest unit," : "";
@@ -173,7 +173,7 @@ static enum hx_code add_given(struct client *client, const struct given *given, 
 		return add_json(client, given, err);
 	case PLACE_NUMBER:
 	case PLACE_MONEY:
-		return add_number(client, given, err);
+		return question_add_number(client, given, err);
 	case PLACE_TIME:
 		return add_time(client, given, err);
 	case PLACE_WORD:

@@ -59,7 +59,7 @@ struct serve {
 	char node[65];
 };
 
-static enum hx_code read_config(struct serve *s, const struct command_args *args, struct hx_error *err)
+static enum hx_code serve_read_config(struct serve *s, const struct command_args *args, struct hx_error *err)
 {
 	const char *found = s->dev && access(DEV_CONFIG, R_OK) == 0 ? DEV_CONFIG : NULL;
 
@@ -218,7 +218,7 @@ static void reload(void *context)
 	service_tell("READY=1");
 }
 
-static void count(void *context, const struct machine *machine UNUSED)
+static void serve_count(void *context, const struct machine *machine UNUSED)
 {
 	*(int64_t *)context += 1;
 }
@@ -230,7 +230,7 @@ static void log_start(struct serve *s, const char *address)
 	char name[STORE_NAME_BYTES];
 	int64_t definitions = 0;
 
-	definitions_each(engine_parts(s->api.engine)->definitions, count, &definitions);
+	definitions_each(engine_parts(s->api.engine)->definitions, serve_count, &definitions);
 	log_info(&s->log, "serving", log_text("version", HX_VERSION),
 		 log_text("store", store_name(options->db_url, name)), log_text("node", options->node),
 		 log_int("definitions", definitions), log_text("address", address));
@@ -370,7 +370,8 @@ static enum hx_code rehearse(struct serve *s, const struct command_args *args, c
 	return code;
 }
 
-static enum hx_code start(struct serve *s, const struct command_args *args, const char *listen, struct hx_error *err)
+static enum hx_code start_server(struct serve *s, const struct command_args *args, const char *listen,
+				 struct hx_error *err)
 {
 	const char *url = command_value_or(args, "db", s->config.db, "sqlite:hapax.db");
 	enum hx_code code = command_store_is_missing(url) ? rehearse(s, args, listen, err) : HX_OK;
@@ -387,7 +388,7 @@ static enum hx_code start(struct serve *s, const struct command_args *args, cons
 	return code ? code : open_door(s, listen, err);
 }
 
-static enum hx_code run(const struct command_args *args, bool dev, struct hx_error *err)
+static enum hx_code run_server(const struct command_args *args, bool dev, struct hx_error *err)
 {
 	struct serve *s = calloc(1, sizeof *s);
 	const char *listen;
@@ -398,7 +399,7 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 		return error_set(err, HX_NO_MEMORY, "serve");
 	s->dev = dev;
 	service_begin(&signals, &s->log, &s->clock);
-	code = read_config(s, args, err);
+	code = serve_read_config(s, args, err);
 	listen = command_value_or(args, "listen", s->config.listen, "127.0.0.1:7411");
 	if (!code)
 		code = check_listen(listen, command_value(args, "tls-terminated"), &s->api.loopback, err);
@@ -409,7 +410,7 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 	if (!code)
 		code = natives_add(&s->natives, HOOK_FIRE_FUNCTION, api_fire, &s->fire, err);
 	if (!code)
-		code = start(s, args, listen, err);
+		code = start_server(s, args, listen, err);
 	if (!code)
 		serve_until_end(s, &signals);
 	close_down(s);
@@ -419,10 +420,10 @@ static enum hx_code run(const struct command_args *args, bool dev, struct hx_err
 
 enum hx_code serve_run(const struct command_args *args, struct hx_error *err)
 {
-	return run(args, /* dev= */ false, err);
+	return run_server(args, /* dev= */ false, err);
 }
 
 enum hx_code dev_run(const struct command_args *args, struct hx_error *err)
 {
-	return run(args, /* dev= */ true, err);
+	return run_server(args, /* dev= */ true, err);
 }

@@ -43,7 +43,7 @@ void serve_config_free(struct serve_config *config)
 /* ---- what is said in another way ---- */
 
 /* The same value, however it is written; .p NULL: there is none. */
-static struct slice value_of(const struct serve_config *c, struct slice name, struct arena *scratch)
+static struct slice serve_config_value_of(const struct serve_config *c, struct slice name, struct arena *scratch)
 {
 	struct hx_error err;
 	struct json root, value;
@@ -79,9 +79,9 @@ static void tell_fields(const struct serve_config *a, const struct serve_config 
 
 		LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
 		field = json_string_decode(name, &scratch);
-		there = value_of(b, field, &scratch);
+		there = serve_config_value_of(b, field, &scratch);
 		if (!is_changeable(field) &&
-		    (!there.p || (!those_alone && !slice_eq(there, value_of(a, field, &scratch)))))
+		    (!there.p || (!those_alone && !slice_eq(there, serve_config_value_of(a, field, &scratch)))))
 			log_warn(log,
 				 "a field of the configuration has changed that needs a restart: it stays as it was",
 				 log_slice("field", field));

@@ -31,7 +31,7 @@ static bool find_one(struct json from, struct slice name, struct json *ret)
 }
 
 /* Follows "claim/step". False: it is not there, or null. */
-static bool find(struct json from, struct slice path, struct json *ret)
+static bool view_find(struct json from, struct slice path, struct json *ret)
 {
 	while (path.n > 0) {
 		const char *slash = memchr(path.p, '/', path.n);
@@ -60,7 +60,7 @@ static int64_t sum(struct json object, struct slice terms)
 
 		for (at = name; at < end && *at != '+' && *at != '-'; at++)
 			;
-		if (find(object, slice_of(name, (size_t)(at - name)), &value) &&
+		if (view_find(object, slice_of(name, (size_t)(at - name)), &value) &&
 		    json_int64(value, /* err= */ NULL, &n) == HX_OK)
 			total += sign * n;
 	}
@@ -163,11 +163,11 @@ static bool holds(struct slice name, struct json object, struct arena *arena)
 	struct json value;
 
 	if (equals)
-		return find(object, slice_of(name.p, (size_t)(equals - name.p)), &value) &&
+		return view_find(object, slice_of(name.p, (size_t)(equals - name.p)), &value) &&
 		       slice_eq(plain(value, arena), slice_of(equals + 1, (size_t)(name.p + name.n - equals - 1)));
 	if (name.p[0] == '?' && is_sum(rest))
 		return sum(object, rest) != 0;
-	if (!find(object, rest, &value))
+	if (!view_find(object, rest, &value))
 		return false;
 	if (name.p[0] == '!')
 		return slice_is(value.raw, "false");
@@ -175,7 +175,7 @@ static bool holds(struct slice name, struct json object, struct arena *arena)
 }
 
 /* What stands for "{…}", without the braces; *ret_says: does it say something? */
-static struct slice resolve(struct slice name, struct json object, struct arena *arena, bool *ret_says)
+static struct slice view_resolve(struct slice name, struct json object, struct arena *arena, bool *ret_says)
 {
 	struct slice form = slice_of("", 0), words = form;
 	const char *colon = memchr(name.p, ':', name.n);
@@ -195,7 +195,7 @@ static struct slice resolve(struct slice name, struct json object, struct arena 
 		form = slice_of(colon + 1, (size_t)(name.p + name.n - colon - 1));
 		name.n = (size_t)(colon - name.p);
 	}
-	if (find(object, name, &value))
+	if (view_find(object, name, &value))
 		words = in_form(value, form, arena);
 	*ret_says = words.n > 0;
 	return words;
@@ -223,7 +223,7 @@ static bool part_holds(const char *from, const char *end, struct json object, st
 	bool says = true;
 
 	if (brace)
-		(void)resolve(name_at(brace), object, arena, &says);
+		(void)view_resolve(name_at(brace), object, arena, &says);
 	return says;
 }
 
@@ -263,7 +263,7 @@ static void add_span(struct strbuf *out, const char *at, const char *end, struct
 			at = add_group(out, at, object, arena);
 			continue;
 		}
-		text_add_shown(out, resolve(name_at(at), object, arena, &says));
+		text_add_shown(out, view_resolve(name_at(at), object, arena, &says));
 		at += name_at(at).n + 2;
 	}
 }
@@ -279,7 +279,7 @@ struct slice view_text(const char *text, struct json object, struct arena *arena
 	bool says;
 
 	if (text[0] == '{' && !text[name_at(text).n + 2]) /* the most of them: no copy of it is made */
-		return resolve(name_at(text), object, arena, &says);
+		return view_resolve(name_at(text), object, arena, &says);
 	LOCAL_STRBUF(words, TEXT_BYTES_MAX);
 	view_add(&words, text, object, arena);
 	arena->failed |= words.failed;
@@ -319,7 +319,7 @@ static void add_members(struct table *table, struct json object)
 			TABLE_ADD(table, json_string_decode(name, table->arena), plain(value, table->arena));
 }
 
-static void add_row(const struct view *view, struct table *table, struct json item)
+static void view_add_row(const struct view *view, struct table *table, struct json item)
 {
 	struct slice cells[TABLE_COLUMNS_MAX];
 
@@ -338,10 +338,10 @@ static void add_rows(const struct view *view, struct table *table, struct json a
 		titles[i] = slice_str(view->cells[i].name);
 	table_add(table, titles);
 	if (view->shape == VIEW_ROW)
-		add_row(view, table, answer);
+		view_add_row(view, table, answer);
 	else
 		while (json_iter_element(&it, &item))
-			add_row(view, table, item);
+			view_add_row(view, table, item);
 }
 
 static size_t columns_of(const struct view *view)

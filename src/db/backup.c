@@ -91,7 +91,7 @@ static enum hx_code make_part(struct backup *b, struct hx_error *err)
 }
 
 /* K1: from here on it sees one moment. */
-static enum hx_code open_store(struct backup *b, struct hx_error *err)
+static enum hx_code backup_open_store(struct backup *b, struct hx_error *err)
 {
 	int rc = sqlite3_open_v2(b->options->path, &b->from, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL);
 
@@ -153,7 +153,7 @@ static enum hx_code copy_pages(struct backup *b, struct hx_error *err)
 
 static enum hx_code copy(struct backup *b, struct hx_error *err)
 {
-	enum hx_code code = open_store(b, err);
+	enum hx_code code = backup_open_store(b, err);
 
 	if (!code)
 		code = open_part(b, err);
@@ -203,7 +203,7 @@ static enum hx_code ask_check(struct backup *b, struct hx_error *err)
 	return code;
 }
 
-static enum hx_code check(struct backup *b, struct hx_error *err)
+static enum hx_code backup_check(struct backup *b, struct hx_error *err)
 {
 	enum hx_code code;
 	int rc;
@@ -261,7 +261,7 @@ enum hx_code backup_take(const struct backup_options *options, int64_t *ret_byte
 	if (!code)
 		code = copy(&b, err);
 	if (!code)
-		code = check(&b, err);
+		code = backup_check(&b, err);
 	if (!code)
 		code = sync_path(&b, b.part, err);
 	if (!code)

@@ -29,7 +29,7 @@ static void add_bar(struct numbers *text)
 	text->bytes[text->n++] = '|';
 }
 
-static void add_number(struct numbers *text, int64_t number)
+static void link_add_number(struct numbers *text, int64_t number)
 {
 	char digits[NUMBER_BYTES], *first = put_digits(number, digits + sizeof digits);
 	size_t n = (size_t)(digits + sizeof digits - first);
@@ -43,13 +43,13 @@ void history_link(const struct history_row *row, struct slice before, uint8_t re
 {
 	struct numbers which = {.n = 0}, what = {.n = 0};
 
-	add_number(&which, row->subject);
-	add_number(&which, row->seq);
+	link_add_number(&which, row->subject);
+	link_add_number(&which, row->seq);
 	add_bar(&what);
-	add_number(&what, row->version);
-	add_number(&what, row->fence);
-	add_number(&what, row->op);
-	add_number(&what, row->at);
+	link_add_number(&what, row->version);
+	link_add_number(&what, row->fence);
+	link_add_number(&what, row->op);
+	link_add_number(&what, row->at);
 	sha256_parts((struct slice[]){before, slice_of(which.bytes, which.n), row->from, slice_of("|", 1), row->to,
 				      slice_of(what.bytes, what.n), row->node},
 		     7, ret_hash);

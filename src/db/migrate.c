@@ -150,8 +150,8 @@ static enum hx_code read_at(struct db *db, enum migrate_part part, struct migrat
 	return code;
 }
 
-static enum hx_code read_status(struct db *db, enum migrate_part part, struct migrate_status *ret_status,
-				struct hx_error *err)
+static enum hx_code read_migrate_status(struct db *db, enum migrate_part part, struct migrate_status *ret_status,
+					struct hx_error *err)
 {
 	/* SQLite reads outside of a transaction: BEGIN IMMEDIATE would wait for the server's writes. */
 	bool sqlite = db->driver == &db_sqlite;
@@ -167,7 +167,7 @@ static enum hx_code read_status(struct db *db, enum migrate_part part, struct mi
 
 enum hx_code migrate_read_status(struct db *db, struct migrate_status *ret_status, struct hx_error *err)
 {
-	return read_status(db, MIGRATE_ALL, ret_status, err);
+	return read_migrate_status(db, MIGRATE_ALL, ret_status, err);
 }
 
 static enum hx_code newer(int at, int known, struct hx_error *err)
@@ -264,7 +264,7 @@ enum hx_code migrate_run(struct db *db, struct migrate_status *ret_before, struc
 enum hx_code migrate_check_part(struct db *db, enum migrate_part part, struct hx_error *err)
 {
 	struct migrate_status status;
-	enum hx_code code = read_status(db, part, &status, err);
+	enum hx_code code = read_migrate_status(db, part, &status, err);
 
 	if (code)
 		return code;

@@ -21,7 +21,7 @@ static bool is_locked_by(const struct unit *unit, unsigned s)
 	return !(unit->apart >> s & 1);
 }
 
-static void count(struct blocked *b, const PGresult *res, int by)
+static void postgres_blocked_count(struct blocked *b, const PGresult *res, int by)
 {
 	for (int row = 0; row < PQntuples(res); row++) {
 		int64_t id = pg_cell_int(res, row, 0);
@@ -36,14 +36,14 @@ static void count(struct blocked *b, const PGresult *res, int by)
 static enum hx_code take_there(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
 			       struct hx_error *err UNUSED)
 {
-	count(context, res, 1);
+	postgres_blocked_count(context, res, 1);
 	return HX_OK;
 }
 
 static enum hx_code take_free(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
 			      struct hx_error *err UNUSED)
 {
-	count(context, res, -1);
+	postgres_blocked_count(context, res, -1);
 	return HX_OK;
 }
 

@@ -53,7 +53,7 @@ static void put_away(struct pg_connecting *c)
 	free(c);
 }
 
-static void *run(void *context)
+static void *postgres_connect_run(void *context)
 {
 	struct pg_connecting *c = context;
 	PGconn *conn = connect_now(c->url, c->read_only);
@@ -71,7 +71,7 @@ static void *run(void *context)
 }
 
 /* NULL: no memory, or no thread. */
-static struct pg_connecting *start(const struct pg *pg)
+static struct pg_connecting *postgres_connect_start(const struct pg *pg)
 {
 	struct pg_connecting *c = calloc(1, sizeof *c);
 	struct thread thread;
@@ -82,7 +82,7 @@ static struct pg_connecting *start(const struct pg *pg)
 	monitor_init(&c->monitor);
 	c->read_only = pg->read_only;
 	c->url = strdup(pg->url);
-	if (!c->url || thread_start(&thread, run, c, "the thread of a connection", &err)) {
+	if (!c->url || thread_start(&thread, postgres_connect_run, c, "the thread of a connection", &err)) {
 		put_away(c);
 		return NULL;
 	}
@@ -118,7 +118,7 @@ bool pg_connect(struct pg *pg)
 	struct pg_connecting *c;
 
 	forget_old_failure(pg);
-	c = pg->connecting ? pg->connecting : start(pg);
+	c = pg->connecting ? pg->connecting : postgres_connect_start(pg);
 	if (!c) {
 		pg->conn = connect_now(pg->url, pg->read_only);
 		return true;

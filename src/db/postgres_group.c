@@ -87,7 +87,7 @@ static enum hx_code too_large(struct hx_error *err)
 
 /* ---- answers ---- */
 
-static void judge(struct group *b, size_t unit, unsigned line, size_t rows_n)
+static void postgres_group_judge(struct group *b, size_t unit, unsigned line, size_t rows_n)
 {
 	enum unit_rule rule = b->units[unit]->lines[line].rule;
 
@@ -113,7 +113,7 @@ static enum hx_code take_row(void *context, const struct db_stmt *stmt, const PG
 	enum hx_code code = columns ? pg_check_columns(res, stmt, /* skip= */ 0, err) : HX_OK;
 
 	if (!columns && PQnfields(res)) { /* a user's SELECT or RETURNING: its rows only count */
-		judge(b, share->unit[0], share->line, n);
+		postgres_group_judge(b, share->unit[0], share->line, n);
 		return HX_OK;
 	}
 	for (size_t row = 0; row < n && cells && !code; row++)
@@ -122,7 +122,8 @@ static enum hx_code take_row(void *context, const struct db_stmt *stmt, const PG
 		return too_large(err);
 	b->results[share->unit[0]].rows[share->line] = (struct db_rows){n, columns, cells};
 	/* PQcmdTuples() takes the result as not const, and only reads it. */
-	judge(b, share->unit[0], share->line, columns ? n : strtoull(PQcmdTuples((PGresult *)res), NULL, 10));
+	postgres_group_judge(b, share->unit[0], share->line,
+			     columns ? n : strtoull(PQcmdTuples((PGresult *)res), NULL, 10));
 	return code;
 }
 
@@ -173,7 +174,7 @@ static enum hx_code take_set(void *context, const struct db_stmt *stmt, const PG
 		if (share->whole)
 			b->done[share->unit[k]] = filled[k] > 0;
 		else
-			judge(b, share->unit[k], share->line, filled[k]);
+			postgres_group_judge(b, share->unit[k], share->line, filled[k]);
 	}
 	return code;
 }
@@ -346,7 +347,7 @@ static void send_peers(struct group *b, struct pg_trip *trip, const struct peers
 	}
 }
 
-static int by_name(const void *a, const void *b)
+static int postgres_group_by_name(const void *a, const void *b)
 {
 	const struct peers *x = a, *y = b;
 	int order = strcmp(x->stmt->name, y->stmt->name);
@@ -413,7 +414,7 @@ static void send_phase(struct group *b, struct pg_trip *trip, unsigned line)
 			peers->counts |= b->units[i]->lines[line].rule != UNIT_ANY;
 		}
 	}
-	qsort(lots, lots_n, sizeof *lots, by_name);
+	qsort(lots, lots_n, sizeof *lots, postgres_group_by_name);
 	for (size_t g = 0; g < lots_n; g++) {
 		lots[g].unit = members;
 		members += lots[g].n;

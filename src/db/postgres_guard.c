@@ -97,8 +97,8 @@ void pg_guard_end(struct pg_trip *trip, struct pg *pg)
 	pg_trip_row(trip, &stmt_look, /* params= */ NULL, take_after, &pg->guard);
 }
 
-static enum hx_code take_head(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
-			      struct hx_error *err)
+static enum hx_code postgres_guard_take_head(void *context, const struct db_stmt *stmt UNUSED, const PGresult *res,
+					     struct hx_error *err)
 {
 	struct pg *pg = context;
 
@@ -112,6 +112,6 @@ static enum hx_code take_head(void *context, const struct db_stmt *stmt UNUSED, 
 void pg_guard_head(struct pg_trip *trip, struct pg *pg)
 {
 	if (pg->guard.met)
-		pg_trip_row(trip, &stmt_settings, /* params= */ NULL, take_head, pg);
+		pg_trip_row(trip, &stmt_settings, /* params= */ NULL, postgres_guard_take_head, pg);
 	pg->guard.met = false;
 }

@@ -188,7 +188,7 @@ enum hx_code pg_run_text(struct pg *pg, const char *sql, int64_t wait_ms, PGresu
 /* ---- prepared statements ---- */
 
 /* Found by address. A new slot still has to be prepared. */
-static struct pg_slot *slot_of(struct pg *pg, const struct db_stmt *stmt, enum stmt_form form)
+static struct pg_slot *postgres_trip_slot_of(struct pg *pg, const struct db_stmt *stmt, enum stmt_form form)
 {
 	size_t i = (((uintptr_t)stmt >> 3) * 2 + (form == STMT_POSTGRES_SET)) % PG_SLOTS;
 
@@ -261,7 +261,7 @@ static void trip_failed(struct pg_trip *trip, enum hx_code code, const char *wor
 }
 
 /* The list holds exactly what libpq has taken, so that the answers can be read to the end in any case. */
-static void note(struct pg_trip *trip, struct pg_sent *sent)
+static void postgres_trip_note(struct pg_trip *trip, struct pg_sent *sent)
 {
 	*trip->last = sent;
 	trip->last = &sent->next;
@@ -286,7 +286,7 @@ static void trip_prepare(struct pg_trip *trip, struct pg_slot *slot)
 		return;
 	sent->preparing = true;
 	if (send_prepare(trip->pg, slot)) {
-		note(trip, sent);
+		postgres_trip_note(trip, sent);
 		slot->prepared = true;
 	} else {
 		trip_failed(trip, HX_STORE_UNAVAILABLE, "a statement could not be sent");
@@ -310,7 +310,7 @@ static void trip_send(struct pg_trip *trip, struct pg_slot *slot, const char *co
 	sent->context = context;
 	slot_name(pg, slot, name);
 	if (PQsendQueryPrepared(pg->conn, name, (int)strlen(slot->stmt->in), values, lengths, formats, /* binary= */ 1))
-		note(trip, sent);
+		postgres_trip_note(trip, sent);
 	else
 		trip_failed(trip, HX_STORE_UNAVAILABLE, "a statement could not be sent");
 }
@@ -323,8 +323,8 @@ void pg_trip_row(struct pg_trip *trip, const struct db_stmt *stmt, const struct 
 	for (unsigned i = 0; stmt->in[i] && !trip->code; i++)
 		trip->code = pg_params_set(&p, i, stmt->in[i], &params[i], trip->arena, trip->err);
 	if (!trip->code)
-		trip_send(trip, slot_of(trip->pg, stmt, STMT_POSTGRES_ROW), p.values, p.lengths, p.formats, take,
-			  context);
+		trip_send(trip, postgres_trip_slot_of(trip->pg, stmt, STMT_POSTGRES_ROW), p.values, p.lengths,
+			  p.formats, take, context);
 }
 
 void pg_trip_set(struct pg_trip *trip, const struct db_stmt *stmt, pg_take *take, void *context)
@@ -341,7 +341,8 @@ void pg_trip_set(struct pg_trip *trip, const struct db_stmt *stmt, pg_take *take
 		formats[i] = 1;
 	}
 	if (!trip->code)
-		trip_send(trip, slot_of(pg, stmt, STMT_POSTGRES_SET), values, lengths, formats, take, context);
+		trip_send(trip, postgres_trip_slot_of(pg, stmt, STMT_POSTGRES_SET), values, lengths, formats, take,
+			  context);
 }
 
 /* Reads the answer to one thing that was sent; false: the connection is lost. */

@@ -92,7 +92,7 @@ static enum hx_code code_of(int rc)
 	return HX_INTERNAL;
 }
 
-static enum hx_code failed(struct sqlite_db *s, int rc, const char *what, struct hx_error *err)
+static enum hx_code sqlite_failed(struct sqlite_db *s, int rc, const char *what, struct hx_error *err)
 {
 	enum hx_code over = (rc & 0xff) == SQLITE_INTERRUPT ? db_is_over(&s->db) : HX_OK;
 
@@ -119,7 +119,7 @@ static void sql_now_ms(sqlite3_context *context, int n UNUSED, sqlite3_value **a
 	sqlite3_result_int64(context, clock_wall(s->db.clock).ms);
 }
 
-static struct slice text_of(sqlite3_value *value)
+static struct slice sqlite_text_of(sqlite3_value *value)
 {
 	const unsigned char *text = sqlite3_value_text(value); /* first: it may convert, which changes the length */
 
@@ -132,13 +132,13 @@ static void sql_link(sqlite3_context *context, int n UNUSED, sqlite3_value **arg
 	struct history_row row = {
 		.subject = sqlite3_value_int64(args[1]),
 		.seq = sqlite3_value_int64(args[2]),
-		.from = text_of(args[3]),
-		.to = text_of(args[4]),
+		.from = sqlite_text_of(args[3]),
+		.to = sqlite_text_of(args[4]),
 		.version = sqlite3_value_int64(args[5]),
 		.fence = sqlite3_value_int64(args[6]),
 		.op = sqlite3_value_int64(args[7]),
 		.at = sqlite3_value_int64(args[8]),
-		.node = text_of(args[9]),
+		.node = sqlite_text_of(args[9]),
 	};
 	uint8_t hash[SHA256_BYTES];
 
@@ -220,10 +220,10 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 	if (!rc)
 		rc = sqlite_guard_set(s->handle, &s->guard);
 	if (rc)
-		return failed(s, rc, "open", err);
+		return sqlite_failed(s, rc, "open", err);
 	if (s->writes && !in_memory && !pragma_is(s, "PRAGMA journal_mode = WAL", "wal")) {
 		rc = sqlite3_errcode(s->handle);
-		return rc ? failed(s, rc, "write-ahead log", err)
+		return rc ? sqlite_failed(s, rc, "write-ahead log", err)
 			  : error_set(err, HX_STORE_UNAVAILABLE, "no write-ahead log is possible on this file system");
 	}
 	sqlite3_wal_hook(s->handle, note_wal_pages, s);
@@ -237,7 +237,7 @@ static enum hx_code checkpoint_at_start(struct sqlite_db *s, struct hx_error *er
 
 	/* BUSY: a reader holds an old snapshot; the log then simply stays longer. */
 	if (rc != SQLITE_OK && rc != SQLITE_BUSY)
-		return failed(s, rc, "checkpoint at start", err);
+		return sqlite_failed(s, rc, "checkpoint at start", err);
 	return HX_OK;
 }
 
@@ -261,7 +261,7 @@ static enum hx_code prepare_fixed(struct sqlite_db *s, struct hx_error *err)
 					    NULL);
 
 		if (rc)
-			return failed(s, rc, fixed[i].sql, err);
+			return sqlite_failed(s, rc, fixed[i].sql, err);
 	}
 	return HX_OK;
 }
@@ -394,7 +394,7 @@ static enum hx_code prepared(struct sqlite_db *s, const struct db_stmt *stmt, sq
 					    &s->slots[i].prepared, NULL);
 
 		if (rc)
-			return failed(s, rc, stmt->name, err);
+			return sqlite_failed(s, rc, stmt->name, err);
 		s->slots[i].key = stmt;
 		s->slots_used++;
 	}
@@ -492,7 +492,7 @@ static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, 
 		}
 	}
 	if (!code && rc != SQLITE_DONE)
-		code = failed(s, rc, line->stmt->name, err);
+		code = sqlite_failed(s, rc, line->stmt->name, err);
 	if (ret_rows->columns)
 		*ret_count = (int64_t)ret_rows->n;
 	else
@@ -533,7 +533,7 @@ static enum hx_code run_unit(struct sqlite_db *s, const struct unit *unit, struc
 	enum hx_code code;
 
 	if (rc)
-		return failed(s, rc, "savepoint", err);
+		return sqlite_failed(s, rc, "savepoint", err);
 	result->verdict = UNIT_WON;
 	result->line = -1;
 	memset(result->rows, 0, unit->lines_n * sizeof *result->rows);
@@ -544,7 +544,7 @@ static enum hx_code run_unit(struct sqlite_db *s, const struct unit *unit, struc
 		rc = step_fixed(s->undo);
 	if (!rc)
 		rc = step_fixed(s->keep);
-	return rc ? failed(s, rc, "end of savepoint", err) : HX_OK;
+	return rc ? sqlite_failed(s, rc, "end of savepoint", err) : HX_OK;
 }
 
 /* ---- transactions ---- */
@@ -569,7 +569,7 @@ static enum hx_code sqlite_begin(struct db *db, struct hx_error *err)
 	int rc = step_fixed(db->patience.reads ? s->read : s->begin);
 
 	if (rc)
-		return failed(s, rc, "begin", err);
+		return sqlite_failed(s, rc, "begin", err);
 	s->begun = true;
 	return HX_OK;
 }
@@ -598,7 +598,7 @@ static enum hx_code sqlite_commit(struct db *db, struct hx_error *err)
 	if ((rc & 0xff) == SQLITE_IOERR)
 		stop_after_failed_sync(s, rc);
 	if (rc) {
-		enum hx_code code = failed(s, rc, "commit", err);
+		enum hx_code code = sqlite_failed(s, rc, "commit", err);
 
 		sqlite_rollback(db);
 		return code;
@@ -618,7 +618,7 @@ static enum hx_code sqlite_script(struct db *db, const char *sql, struct hx_erro
 	struct sqlite_db *s = self(db);
 	int rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
 
-	return rc ? failed(s, rc, "script", err) : HX_OK;
+	return rc ? sqlite_failed(s, rc, "script", err) : HX_OK;
 }
 
 static void sqlite_tend(struct db *db, bool idle)

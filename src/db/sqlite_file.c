@@ -81,7 +81,7 @@ static void forget_deleted(void)
 	}
 }
 
-static struct sqlite_held *find(const char *file)
+static struct sqlite_held *sqlite_file_find(const char *file)
 {
 	struct stat there;
 
@@ -94,7 +94,7 @@ static struct sqlite_held *find(const char *file)
 }
 
 /* Opens a file that this process has not had open here before. errno says why it could not. */
-static struct sqlite_held *add(const char *file)
+static struct sqlite_held *sqlite_file_add(const char *file)
 {
 	struct sqlite_held *held = calloc(1, sizeof *held);
 	struct stat there;
@@ -126,9 +126,9 @@ static enum hx_code lock_inside(const char *path, const char *file, struct sqlit
 	bool busy;
 
 	forget_deleted();
-	held = find(file);
+	held = sqlite_file_find(file);
 	if (!held)
-		held = add(file);
+		held = sqlite_file_add(file);
 	if (!held)
 		return error_set(err, HX_STORE_UNAVAILABLE, "%s: %s", path, strerror(errno));
 	busy = held->taken; /* mutant: lock-inside -> busy = false; */

@@ -43,7 +43,8 @@ static bool is_allowed(int action, const char *a, const char *b)
 	return false; /* schema, transactions, savepoints, ATTACH, DETACH, ANALYZE … */
 }
 
-static int judge(void *context, int action, const char *a, const char *b, const char *schema, const char *inner)
+static int sqlite_guard_judge(void *context, int action, const char *a, const char *b, const char *schema,
+			      const char *inner)
 {
 	struct sqlite_guard *guard = context;
 
@@ -56,5 +57,5 @@ static int judge(void *context, int action, const char *a, const char *b, const 
 
 int sqlite_guard_set(sqlite3 *handle, struct sqlite_guard *guard)
 {
-	return sqlite3_set_authorizer(handle, judge, guard);
+	return sqlite3_set_authorizer(handle, sqlite_guard_judge, guard);
 }

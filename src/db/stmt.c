@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-static const char *text_of(const struct db_stmt *stmt, enum stmt_form form)
+static const char *stmt_text_of(const struct db_stmt *stmt, enum stmt_form form)
 {
 	if (form == STMT_POSTGRES_SET && stmt->set_sql)
 		return stmt->set_sql;
@@ -14,7 +14,7 @@ static const char *text_of(const struct db_stmt *stmt, enum stmt_form form)
 
 bool stmt_has_set_form(const struct db_stmt *stmt)
 {
-	const char *text = text_of(stmt, STMT_POSTGRES_ROW);
+	const char *text = stmt_text_of(stmt, STMT_POSTGRES_ROW);
 
 	if (stmt->foreign || strchr(stmt->in, 's'))
 		return false; /* the user's own text: nothing in it is a marker */
@@ -23,12 +23,12 @@ bool stmt_has_set_form(const struct db_stmt *stmt)
 
 bool stmt_is_empty(const struct db_stmt *stmt, enum stmt_form form)
 {
-	return text_of(stmt, form)[0] == '\0';
+	return stmt_text_of(stmt, form)[0] == '\0';
 }
 
 bool stmt_writes(const struct db_stmt *stmt, enum stmt_form form)
 {
-	return !stmt_is_empty(stmt, form) && strncmp(text_of(stmt, form), "SELECT", 6) != 0;
+	return !stmt_is_empty(stmt, form) && strncmp(stmt_text_of(stmt, form), "SELECT", 6) != 0;
 }
 
 static const char *array_type(char letter)
@@ -102,7 +102,7 @@ static const char *quoted_end(const char *p)
 void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf *out)
 {
 	bool set = form == STMT_POSTGRES_SET;
-	const char *p = text_of(stmt, form);
+	const char *p = stmt_text_of(stmt, form);
 
 	while (*p) {
 		if (*p == '\'' || *p == '"') {

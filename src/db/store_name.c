@@ -18,7 +18,7 @@ static const char *part_of(const PQconninfoOption *parts, const char *keyword)
 }
 
 /* As the URL says, or else the environment. */
-static const char *find(const PQconninfoOption *said, const PQconninfoOption *usual, const char *keyword)
+static const char *store_name_find(const PQconninfoOption *said, const PQconninfoOption *usual, const char *keyword)
 {
 	const char *part = part_of(said, keyword);
 
@@ -59,11 +59,11 @@ const char *store_name(const char *url, char ret_name[STORE_NAME_BYTES])
 	said = PQconninfoParse(url, /* errmsg= */ NULL);
 	usual = PQconndefaults();
 	service = part_of(said, "service");
-	host = find(said, usual, "host");
-	host = host ? host : find(said, usual, "hostaddr");
-	port = find(said, usual, "port");
-	database = find(said, usual, "dbname");
-	database = database ? database : find(said, usual, "user");
+	host = store_name_find(said, usual, "host");
+	host = host ? host : store_name_find(said, usual, "hostaddr");
+	port = store_name_find(said, usual, "port");
+	database = store_name_find(said, usual, "dbname");
+	database = database ? database : store_name_find(said, usual, "user");
 	if (service) /* libpq reads the rest in a file of its own */
 		snprintf(ret_name, STORE_NAME_BYTES, "postgres:///?service=%s", service);
 	else

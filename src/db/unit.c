@@ -16,7 +16,7 @@ void unit_init(struct unit *unit, int64_t op)
 	unit->together = NULL;
 }
 
-static bool fits(char letter, enum db_type type)
+static bool unit_fits(char letter, enum db_type type)
 {
 	return type == DB_NULL || (letter == 'i' && type == DB_INT) || (letter == 't' && type == DB_TEXT) ||
 	       (letter == 'b' && type == DB_BLOB) || (letter == 's' && (type == DB_INT || type == DB_TEXT));
@@ -33,7 +33,7 @@ void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt
 	line->rule = rule;
 	line->params_n = params_n;
 	for (unsigned i = 0; i < params_n; i++) {
-		ASSERT(fits(stmt->in[i], params[i].type));
+		ASSERT(unit_fits(stmt->in[i], params[i].type));
 		line->params[i] = params[i];
 	}
 	ASSERT(stmt->in[params_n] == '\0');
@@ -47,7 +47,7 @@ void unit_together(struct unit *unit, unsigned rows, const struct db_stmt *stmt,
 	unit->together_n = params_n;
 	unit->together_rows = rows;
 	for (unsigned i = 0; i < params_n; i++) {
-		ASSERT(fits(stmt->in[i], params[i].type));
+		ASSERT(unit_fits(stmt->in[i], params[i].type));
 		unit->together_params[i] = params[i];
 	}
 	ASSERT(stmt->in[params_n] == '\0');

@@ -14,7 +14,7 @@ struct batch_draft {
 	const struct json_node *root; /* an object */
 };
 
-static const struct json_node *field_of(const struct batch_draft *d, const char *name)
+static const struct json_node *batch_definition_field_of(const struct batch_draft *d, const char *name)
 {
 	return json_node_member(d->root, name);
 }
@@ -96,7 +96,7 @@ static const char *other_use(const struct batch_definition *definition, const st
 static void check_cleanup(const struct batch_draft *d)
 {
 	const struct batch_definition *definition = d->definition;
-	const struct json_node *node = field_of(d, "cleanup_action");
+	const struct json_node *node = batch_definition_field_of(d, "cleanup_action");
 	const struct action *cleanup = definition->cleanup_action;
 	const char *use = cleanup && cleanup->kind == ACTION_HTTP ? other_use(definition, cleanup) : NULL;
 
@@ -132,9 +132,9 @@ static void read_batch(const struct reader *r, const struct json_node *root, con
 	fields_take(r, root, batch_fields, FIELDS_HERE, definition);
 	check_cleanup(&d);
 	if (definition->item_action) {
-		attempt_settle_on_unknown(r, field_of(&d, "on_unknown"), definition->item_action,
+		attempt_settle_on_unknown(r, batch_definition_field_of(&d, "on_unknown"), definition->item_action,
 					  &definition->on_unknown);
-		attempt_check_timeout(r, field_of(&d, "timeout"), definition->item_action);
+		attempt_check_timeout(r, batch_definition_field_of(&d, "timeout"), definition->item_action);
 		check_voids(&d);
 	}
 	*ret_definition = definition;

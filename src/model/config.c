@@ -233,7 +233,7 @@ static const struct field config_fields[] = {
 	{0}};
 /* clang-format on */
 
-static void read_config(const struct reader *r, const struct json_node *root, void *ret)
+static void config_read_config(const struct reader *r, const struct json_node *root, void *ret)
 {
 	const struct json_node *secrets = json_node_member(root, "secrets");
 	struct config *config = ret;
@@ -250,6 +250,6 @@ void config_parse(const char *file, struct slice text, struct arena *arena, stru
 	struct reader r = {.findings = findings, .arena = arena, .place.file = file};
 
 	config_init(ret);
-	if (!reader_configuration(&r, text, read_config, ret, &ret->file))
+	if (!reader_configuration(&r, text, config_read_config, ret, &ret->file))
 		ret->file = "";
 }

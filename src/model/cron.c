@@ -48,7 +48,7 @@ static bool take(struct element *e, char c)
 	return true;
 }
 
-static int take_number(struct element *e, int min, int max)
+static int cron_take_number(struct element *e, int min, int max)
 {
 	int n = 0;
 	size_t digits = 0;
@@ -61,14 +61,14 @@ static int take_number(struct element *e, int min, int max)
 }
 
 /* A number or a name. */
-static int take_value(struct element *e)
+static int cron_take_value(struct element *e)
 {
 	for (int i = 0; e->field->names && e->field->names[i] && e->left.n >= 3; i++)
 		if (strncasecmp(e->left.p, e->field->names[i], 3) == 0) {
 			e->left = slice_of(e->left.p + 3, e->left.n - 3);
 			return e->field->min + i;
 		}
-	return take_number(e, e->field->min, e->field->max);
+	return cron_take_number(e, e->field->min, e->field->max);
 }
 
 /* 5L, 5#2: true when it is one. */
@@ -84,7 +84,7 @@ static bool take_nth(struct element *e, int weekday, struct cron *cron)
 	}
 	if (!take(e, '#'))
 		return false;
-	*nth |= (uint8_t)(1u << (take_number(e, 1, 5) & 7));
+	*nth |= (uint8_t)(1u << (cron_take_number(e, 1, 5) & 7));
 	return true;
 }
 
@@ -101,13 +101,13 @@ static uint64_t read_element(struct element *e, struct cron *cron)
 	if (take(e, '*')) {
 		to -= e->field == &cron_parts[WEEKDAY]; /* 7 is 0 once more, and no step of its own */
 	} else {
-		from = take_value(e);
+		from = cron_take_value(e);
 		if (take_nth(e, from, cron))
 			return 0;
-		to = take(e, '-') ? take_value(e) : next_is(e, '/') ? to : from;
+		to = take(e, '-') ? cron_take_value(e) : next_is(e, '/') ? to : from;
 	}
 	if (take(e, '/'))
-		step = take_number(e, 1, 9999);
+		step = cron_take_number(e, 1, 9999);
 	e->bad |= from > to;
 	for (int i = from; !e->bad && i <= to; i += step)
 		bits |= UINT64_C(1) << i;

@@ -72,7 +72,7 @@ struct numbered {
 	size_t i; /* its place in the list that was given */
 };
 
-static int by_name(const void *a, const void *b)
+static int definition_by_name(const void *a, const void *b)
 {
 	const struct numbered *x = a, *y = b;
 	int order = strcmp(x->definition->name, y->definition->name);
@@ -83,7 +83,7 @@ static int by_name(const void *a, const void *b)
 static void check_names(struct numbered *list, size_t n, struct findings *findings)
 {
 	if (n)
-		qsort(list, n, sizeof *list, by_name);
+		qsort(list, n, sizeof *list, definition_by_name);
 	for (size_t i = 1; i < n; i++) {
 		const struct definition *d = list[i].definition, *before = list[i - 1].definition;
 		struct finding finding = {.severity = FINDING_ERROR,

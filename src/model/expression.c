@@ -37,7 +37,7 @@ static struct expression_node *node_new(struct expression_scan *s, enum expressi
 	return node;
 }
 
-static void append(struct expression_node *parent, struct expression_node *child)
+static void expression_append(struct expression_node *parent, struct expression_node *child)
 {
 	if (parent->last)
 		parent->last->next = child;
@@ -62,11 +62,11 @@ static struct expression_node *parse_chain(struct expression_scan *s, enum expre
 		chain = chain ? chain : node_new(s, op, start);
 		if (!chain)
 			return NULL;
-		append(chain, child);
+		expression_append(chain, child);
 		child = next(s);
 	}
 	if (chain && child)
-		append(chain, child);
+		expression_append(chain, child);
 	return chain && child ? chain : child;
 }
 
@@ -247,7 +247,7 @@ static struct expression_node *parse_array(struct expression_scan *s)
 			/* One in parentheses begins after them. */
 			if (element->op == OP_PIPE && element->start == start)
 				pipe = element;
-			append(array, element);
+			expression_append(array, element);
 		} while (scan_take(s, ","));
 	}
 	s->depth--;
@@ -363,7 +363,7 @@ static bool take_member(struct expression_scan *s, struct expression_node *objec
 		return false;
 	value->key = key;
 	object->keys_computed |= !is_written(key);
-	append(object, value);
+	expression_append(object, value);
 	return true;
 }
 
@@ -392,7 +392,7 @@ static struct expression_node *parse_has(struct expression_scan *s, size_t start
 
 	if (!name)
 		return NULL;
-	append(has, name);
+	expression_append(has, name);
 	return has;
 }
 
@@ -477,8 +477,8 @@ static struct expression_node *parse_comparison(struct expression_scan *s)
 
 	if (!right)
 		return NULL;
-	append(comparison, left);
-	append(comparison, right);
+	expression_append(comparison, left);
+	expression_append(comparison, right);
 
 	size_t behind = s->at;
 

@@ -87,14 +87,14 @@ static struct json word(const char *text)
 	return json_trust(slice_str(text));
 }
 
-static struct value value_of(struct json json)
+static struct value expression_eval_value_of(struct json json)
 {
 	return (struct value){.json = json};
 }
 
 static struct value bool_value(bool b)
 {
-	return value_of(word(b ? "true" : "false"));
+	return expression_eval_value_of(word(b ? "true" : "false"));
 }
 
 static enum json_type type_of(struct value v)
@@ -121,7 +121,7 @@ static bool count_value(struct evaluation *e, size_t count, struct value *ret)
 		digits[--at] = (char)('0' + count % 10);
 		count /= 10;
 	} while (count > 0);
-	*ret = value_of(json_trust(slice_of(digits + at, room - at)));
+	*ret = expression_eval_value_of(json_trust(slice_of(digits + at, room - at)));
 	return true;
 }
 
@@ -133,7 +133,7 @@ struct part {
 	struct json value;
 };
 
-static char *put(char *p, struct slice text)
+static char *expression_eval_put(char *p, struct slice text)
 {
 	memcpy(p, text.p, text.n);
 	return p + text.n;
@@ -157,10 +157,10 @@ static bool join(struct evaluation *e, const char *brackets, const struct part *
 		if (i > 0)
 			*p++ = ',';
 		if (parts[i].key.raw.n > 0) {
-			p = put(p, parts[i].key.raw);
+			p = expression_eval_put(p, parts[i].key.raw);
 			*p++ = ':';
 		}
-		p = put(p, parts[i].value.raw);
+		p = expression_eval_put(p, parts[i].value.raw);
 	}
 	*p++ = brackets[1];
 	/* All of it is JSON already, so there is only one thing that can be wrong. */
@@ -170,7 +170,7 @@ static bool join(struct evaluation *e, const char *brackets, const struct part *
 	return false;
 }
 
-static bool text_of(struct evaluation *e, struct value v, struct json *ret)
+static bool expression_eval_text_of(struct evaluation *e, struct value v, struct json *ret)
 {
 	const struct part parts[] = {{.key = word("\"input\""), .value = e->env->input},
 				     {.key = word("\"state\""), .value = e->env->state},
@@ -188,7 +188,7 @@ static bool eval_text(struct evaluation *e, const struct expression_node *node, 
 {
 	struct value v;
 
-	return eval(e, node, in, &v) && text_of(e, v, ret);
+	return eval(e, node, in, &v) && expression_eval_text_of(e, v, ret);
 }
 
 static bool eval_key(struct evaluation *e, const struct expression_node *key, struct value in, struct part *part)
@@ -249,7 +249,7 @@ static bool eval_container(struct evaluation *e, const struct expression_node *n
 	}
 	if (!join(e, node->op == OP_ARRAY ? "[]" : "{}", parts, n, &json))
 		return false;
-	*ret = value_of(json);
+	*ret = expression_eval_value_of(json);
 	return true;
 }
 
@@ -327,7 +327,7 @@ static bool take_step(struct evaluation *e, const struct expression_node *path, 
 	if (step->name.p ? !find_member(e, *v, step->name, &found, &is_there)
 			 : !find_element(e, v->json, step->index, &found, &is_there))
 		return false;
-	*v = value_of(found);
+	*v = expression_eval_value_of(found);
 	return true;
 }
 
@@ -405,7 +405,7 @@ static bool eval_length(struct evaluation *e, const struct expression_node *node
 
 	switch (type_of(in)) {
 	case JSON_NUMBER:
-		*ret = value_of(json_trust(slice_of(raw.p + negative, raw.n - negative)));
+		*ret = expression_eval_value_of(json_trust(slice_of(raw.p + negative, raw.n - negative)));
 		return true;
 	case JSON_STRING:
 		return count_characters(e, in.json, &count) && count_value(e, count, ret);
@@ -520,7 +520,7 @@ static bool eval(struct evaluation *e, const struct expression_node *node, struc
 		*ret = in;
 		return true;
 	case OP_LITERAL:
-		*ret = value_of(node->literal);
+		*ret = expression_eval_value_of(node->literal);
 		return true;
 	case OP_PATH:
 		return eval_path(e, node, in, ret);

@@ -18,7 +18,7 @@ static const char *kept_text(struct findings *findings, const char *text)
 	return text && *text ? arena_copy(findings->arena, slice_str(text)).p : "";
 }
 
-static void append(struct findings *findings, struct finding *finding)
+static void findings_append(struct findings *findings, struct finding *finding)
 {
 	finding->next = NULL;
 	*findings->last = finding;
@@ -35,13 +35,14 @@ static void note_overflow(struct findings *findings, const struct finding *lost)
 		o->requester = "";
 		o->rule = "limit";
 		o->text = "there is more than can be shown here";
-		append(findings, o);
+		findings_append(findings, o);
 	}
 	if (lost->severity == FINDING_ERROR)
 		o->severity = FINDING_ERROR;
 }
 
-static struct finding *keep(struct findings *findings, const struct finding *finding, const char *format, va_list args)
+static struct finding *findings_keep(struct findings *findings, const struct finding *finding, const char *format,
+				     va_list args)
 {
 	struct finding *f;
 
@@ -62,7 +63,7 @@ static struct finding *keep(struct findings *findings, const struct finding *fin
 
 void findings_addv(struct findings *findings, struct finding finding, const char *format, va_list args)
 {
-	struct finding *kept = keep(findings, &finding, format, args);
+	struct finding *kept = findings_keep(findings, &finding, format, args);
 
 	if (finding.severity == FINDING_ERROR)
 		findings->errors++;
@@ -73,7 +74,7 @@ void findings_addv(struct findings *findings, struct finding finding, const char
 		return;
 	}
 	findings->kept++;
-	append(findings, kept);
+	findings_append(findings, kept);
 }
 
 void findings_add(struct findings *findings, struct finding finding, const char *format, ...)

@@ -186,7 +186,7 @@ static void walk_from(struct drawing *d, size_t root, size_t *path)
 	}
 }
 
-static bool walk(struct drawing *d)
+static bool graph_entity_walk(struct drawing *d)
 {
 	size_t *path = arena_alloc(d->arena, d->w->index->statuses_n * sizeof *path);
 
@@ -352,7 +352,7 @@ bool sketch_entity(const struct workflow *w, struct arena *arena, struct sketch 
 	struct drawing d = {.w = w, .s = s, .arena = arena};
 
 	d.statuses = arena_zalloc(arena, w->index->statuses_n * sizeof *d.statuses);
-	if (!d.statuses || !find_arrows(&d) || !walk(&d) ||
+	if (!d.statuses || !find_arrows(&d) || !graph_entity_walk(&d) ||
 	    !sketch_init(s, arena, w->statuses_n + d.arrows_n, d.arrows_n * LINKS_PER_ARROW))
 		return false;
 	mark(&d);

@@ -190,7 +190,7 @@ static void swap_neighbours(struct ordering *o)
 		}
 }
 
-static void sweep(struct ordering *o)
+static void graph_order_sweep(struct ordering *o)
 {
 	bool many = o->l->segments_n > MANY_SEGMENTS;
 	size_t rounds = many ? ROUNDS_OF_MANY : ROUNDS;
@@ -221,7 +221,7 @@ bool layout_order(struct layout *l)
 	o.best = arena_alloc(l->arena, c->n * sizeof *o.best);
 	if (l->arena->failed || l->ranks_n == 0)
 		return !l->arena->failed;
-	sweep(&o);
+	graph_order_sweep(&o);
 	memcpy(c->row, o.best, c->n * sizeof *c->row);
 	for (size_t r = 0; r < l->ranks_n; r++)
 		for (size_t i = c->row_first[r]; i < c->row_first[r + 1]; i++)

@@ -183,7 +183,7 @@ static int between(int at, int least, int most)
 }
 
 /* The k-th lane of an edge, counted from where the edge begins. */
-static size_t lane_of(const struct layout *l, const struct layout_edge *e, size_t k)
+static size_t graph_place_lane_of(const struct layout *l, const struct layout_edge *e, size_t k)
 {
 	return l->segments[e->first + (e->way == LAYOUT_UP ? e->n - 2 - k : k)].lower;
 }
@@ -193,11 +193,11 @@ static size_t find_run(const struct layout *l, const struct layout_edge *e, size
 {
 	size_t to = from;
 
-	find_room(l, lane_of(l, e, from), ret_least, ret_most);
+	find_room(l, graph_place_lane_of(l, e, from), ret_least, ret_most);
 	for (to++; to + 1 < e->n; to++) {
 		int least, most;
 
-		find_room(l, lane_of(l, e, to), &least, &most);
+		find_room(l, graph_place_lane_of(l, e, to), &least, &most);
 		if (least > *ret_most || most < *ret_least)
 			break;
 		*ret_least = least > *ret_least ? least : *ret_least;
@@ -217,7 +217,7 @@ static void straighten(const struct layout *l, const struct layout_edge *e)
 		size_t to = find_run(l, e, k, &least, &most);
 
 		for (x = between(x, least, most); k < to; k++)
-			l->cells->cell[lane_of(l, e, k)].x = x;
+			l->cells->cell[graph_place_lane_of(l, e, k)].x = x;
 	}
 }
 

@@ -72,7 +72,8 @@ void svg_escape(struct strbuf *out, struct slice text)
 	}
 }
 
-static void add_text(struct strbuf *out, int x, int y, enum svg_face face, const char *anchor, const char *text)
+static void graph_svg_add_text(struct strbuf *out, int x, int y, enum svg_face face, const char *anchor,
+			       const char *text)
 {
 	strbuf_addf(out, "<text x=\"%d\" y=\"%d\" %s%s>", x, y, faces[face].attributes, anchor);
 	svg_escape(out, slice_str(text));
@@ -81,12 +82,12 @@ static void add_text(struct strbuf *out, int x, int y, enum svg_face face, const
 
 void svg_text(struct strbuf *out, int x, int y, enum svg_face face, const char *text)
 {
-	add_text(out, x, y, face, "", text);
+	graph_svg_add_text(out, x, y, face, "", text);
 }
 
 void svg_text_middle(struct strbuf *out, int x, int y, enum svg_face face, const char *text)
 {
-	add_text(out, x, y, face, " text-anchor=\"middle\"", text);
+	graph_svg_add_text(out, x, y, face, " text-anchor=\"middle\"", text);
 }
 
 void svg_box(struct strbuf *out, int x, int y, int width, int height, int radius, const char *paint)

@@ -111,8 +111,8 @@ static void read_meta(const struct reader *outer, const struct json_node *meta, 
 }
 
 /* False: it is of another kind. */
-static bool read_all(struct reader *r, const struct json_node *root, const struct field *fields, struct slice text,
-		     struct head *head)
+static bool head_read_all(struct reader *r, const struct json_node *root, const struct field *fields, struct slice text,
+			  struct head *head)
 {
 	*head = (struct head){.file = reader_keep(r, slice_str(r->place.file)), .text = arena_copy(r->arena, text)};
 	if (reader_name(r, reader_required(r, root, "workflow"), "workflow", &head->name))
@@ -140,7 +140,7 @@ const void *head_read(const char *kind, const struct field *fields, const char *
 
 	arena_init(&scratch, DEFINITION_SCRATCH_BYTES_MAX);
 	root = definition_text_read(&r, text, &scratch);
-	if (root && read_all(&r, root, fields, text, &head))
+	if (root && head_read_all(&r, root, fields, text, &head))
 		read(&r, root, &head, &scratch, &definition);
 	definition_text_done(&r, &scratch, from);
 	return findings->errors == errors ? definition : NULL;

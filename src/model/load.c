@@ -20,7 +20,7 @@ static void report(struct findings *findings, const char *file, const char *rule
 }
 
 /* One byte over the limit is kept, so that whoever checks the size sees that it is too large. */
-static bool read_all(int fd, struct strbuf *out)
+static bool load_read_all(int fd, struct strbuf *out)
 {
 	for (;;) {
 		size_t room = out->max_bytes - out->n;
@@ -43,7 +43,7 @@ static bool read_all(int fd, struct strbuf *out)
 bool file_read(const char *path, struct strbuf *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && read_all(fd, out);
+	bool ok = fd >= 0 && load_read_all(fd, out);
 	int why = errno;
 
 	if (fd >= 0)
@@ -95,7 +95,7 @@ int definition_file_fits(const struct dirent *entry)
 }
 
 /* By bytes: the same order whatever the locale. */
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int load_by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -105,7 +105,7 @@ static void load_folder(const char *path, struct arena *arena, struct findings *
 	size_t n = strlen(path);
 	bool slash = n > 0 && path[n - 1] == '/';
 	struct dirent **names;
-	int count = scandir(path, &names, definition_file_fits, by_name);
+	int count = scandir(path, &names, definition_file_fits, load_by_name);
 
 	if (count <= 0)
 		report(findings, path, "file", count < 0 ? strerror(errno) : "there is no *.json in this folder");

@@ -30,7 +30,7 @@ bool outcomes_find(const struct outcomes *outcomes, long status, enum outcome_wo
 }
 
 /* Three digits; false: something else. */
-static bool read_status(const char *text, long *ret_status)
+static bool outcomes_read_status(const char *text, long *ret_status)
 {
 	long status = 0;
 
@@ -48,12 +48,12 @@ static bool read_range(struct slice name, struct outcome_range *range)
 {
 	if (name.n != STATUS_DIGITS && name.n != 2 * STATUS_DIGITS + 1)
 		return false;
-	if (!read_status(name.p, &range->from))
+	if (!outcomes_read_status(name.p, &range->from))
 		return false;
 	range->to = range->from;
 	if (name.n == STATUS_DIGITS)
 		return true;
-	return name.p[STATUS_DIGITS] == '-' && read_status(name.p + STATUS_DIGITS + 1, &range->to) &&
+	return name.p[STATUS_DIGITS] == '-' && outcomes_read_status(name.p + STATUS_DIGITS + 1, &range->to) &&
 	       range->from < range->to;
 }
 

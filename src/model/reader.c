@@ -30,8 +30,8 @@ bool name_is_valid(struct slice name)
 	return true;
 }
 
-static void add(const struct reader *r, enum finding_severity severity, size_t line, const char *rule,
-		const char *format, va_list args)
+static void reader_add(const struct reader *r, enum finding_severity severity, size_t line, const char *rule,
+		       const char *format, va_list args)
 {
 	struct finding finding = r->place;
 
@@ -62,7 +62,7 @@ void reader_report(const struct reader *r, size_t line, const char *rule, const 
 	va_list args;
 
 	va_start(args, format);
-	add(r, FINDING_ERROR, line, rule, format, args);
+	reader_add(r, FINDING_ERROR, line, rule, format, args);
 	va_end(args);
 }
 
@@ -71,7 +71,7 @@ void reader_warn(const struct reader *r, size_t line, const char *rule, const ch
 	va_list args;
 
 	va_start(args, format);
-	add(r, FINDING_WARNING, line, rule, format, args);
+	reader_add(r, FINDING_WARNING, line, rule, format, args);
 	va_end(args);
 }
 

@@ -43,7 +43,7 @@ static size_t position_of(const struct requesters *set, struct slice name, bool 
 	return low;
 }
 
-static void add_name(struct requesters *set, const struct reader *r, const struct json_node *entry)
+static void requester_add_name(struct requesters *set, const struct reader *r, const struct json_node *entry)
 {
 	bool there;
 	size_t at = position_of(set, entry->name, &there);
@@ -73,7 +73,7 @@ void requesters_add(struct requesters *set, const struct reader *r, const struct
 {
 	if (!field || field->type != JSON_OBJECT)
 		return;
-	json_node_for_each(entry, field) add_name(set, r, entry);
+	json_node_for_each(entry, field) requester_add_name(set, r, entry);
 }
 
 void requester_list(const struct workflow *w, const bool *views, char ret_text[REQUESTER_LIST_BYTES])

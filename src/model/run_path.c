@@ -32,7 +32,7 @@ struct paths {
 	const struct paths *outer; /* of the list around it; NULL: there is none */
 };
 
-static int by_name(const void *a, const void *b)
+static int run_path_by_name(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
@@ -49,7 +49,7 @@ static void names_add(struct names *names, const char *name, size_t position)
 static void names_sort(struct names *names)
 {
 	if (names->n > 0)
-		qsort(names->entries, names->n, sizeof names->entries[0], by_name);
+		qsort(names->entries, names->n, sizeof names->entries[0], run_path_by_name);
 }
 
 /* The first step in the text with this name; NULL: none. */
@@ -340,18 +340,18 @@ static bool check_names(const struct run_draft *d)
 	return true;
 }
 
-static bool walk(struct run_draft *d, const struct paths *outer);
+static bool run_path_walk(struct run_draft *d, const struct paths *outer);
 
 static bool walk_parts(const struct paths *p)
 {
 	for (size_t i = 0; i < p->d->definition->steps_n; i++)
 		for (size_t k = 0; k < p->d->sources[i].parts_n; k++)
-			if (!walk(&p->d->sources[i].parts[k], p))
+			if (!run_path_walk(&p->d->sources[i].parts[k], p))
 				return false;
 	return true;
 }
 
-static bool walk(struct run_draft *d, const struct paths *outer)
+static bool run_path_walk(struct run_draft *d, const struct paths *outer)
 {
 	struct paths p = {.d = d, .outer = outer};
 
@@ -374,5 +374,5 @@ static bool walk(struct run_draft *d, const struct paths *outer)
 
 bool run_draft_paths(struct run_draft *d)
 {
-	return walk(d, /* outer= */ NULL) && check_names(d);
+	return run_path_walk(d, /* outer= */ NULL) && check_names(d);
 }

@@ -33,7 +33,7 @@ struct reading {
 	struct schedule_spec spec;
 };
 
-static void refuse(struct reading *r, const char *field, const char *words, struct slice value)
+static void schedule_refuse(struct reading *r, const char *field, const char *words, struct slice value)
 {
 	if (!r->code)
 		r->code = error_set(r->err, HX_VALIDATION_ERROR, "%s %s%s%s", field, words, value.p ? ", not " : "",
@@ -41,23 +41,23 @@ static void refuse(struct reading *r, const char *field, const char *words, stru
 }
 
 /* The member, if it is there and nothing was wrong so far; null counts as absent. */
-static bool find(struct reading *r, struct json object, const char *field, struct json *ret_value)
+static bool schedule_find(struct reading *r, struct json object, const char *field, struct json *ret_value)
 {
 	return !r->code && json_find(object, slice_str(field), ret_value) && json_type(*ret_value) != JSON_NULL;
 }
 
 /* A member that is a text of 1 to SCHEDULE_TEXT_MAX bytes; .p NULL: it is not there. */
-static struct slice text_of(struct reading *r, struct json object, const char *field)
+static struct slice schedule_text_of(struct reading *r, struct json object, const char *field)
 {
 	struct json value;
 	struct slice text = {NULL, 0};
 
-	if (!find(r, object, field, &value))
+	if (!schedule_find(r, object, field, &value))
 		return text;
 	if (json_type(value) == JSON_STRING)
 		text = json_string_decode(value, r->arena);
 	if (!text.n || text.n > SCHEDULE_TEXT_MAX || memchr(text.p, '\0', text.n)) {
-		refuse(r, field, "is a text of 1 to 255 bytes", value.raw);
+		schedule_refuse(r, field, "is a text of 1 to 255 bytes", value.raw);
 		text = slice_of(NULL, 0);
 	}
 	return text;
@@ -67,7 +67,7 @@ static int64_t duration_of(struct reading *r, const char *field, struct slice *r
 {
 	int64_t ms = 0;
 
-	*ret_text = text_of(r, r->object, field);
+	*ret_text = schedule_text_of(r, r->object, field);
 	if (ret_text->p && !r->code)
 		r->code = duration_parse(field, *ret_text, r->err, &ms);
 	return ms;
@@ -76,7 +76,7 @@ static int64_t duration_of(struct reading *r, const char *field, struct slice *r
 /* Rounded up to the second, as slots are; otherwise where it is not there. */
 static int64_t moment_of(struct reading *r, const char *field, bool up, int64_t otherwise)
 {
-	struct slice text = text_of(r, r->object, field);
+	struct slice text = schedule_text_of(r, r->object, field);
 	struct wall_time time = {0};
 
 	if (!text.p || r->code)
@@ -92,23 +92,24 @@ static void read_times(struct reading *r)
 	struct schedule_spec *spec = &r->spec;
 	int64_t every_ms = duration_of(r, "every", &spec->every);
 
-	spec->cron = text_of(r, r->object, "cron");
-	spec->timezone = text_of(r, r->object, "timezone");
+	spec->cron = schedule_text_of(r, r->object, "cron");
+	spec->timezone = schedule_text_of(r, r->object, "timezone");
 	if (!spec->timezone.p)
 		spec->timezone = slice_str("UTC");
 	if (!r->code && !spec->cron.p == !every_ms)
-		refuse(r, "cron", "or every says when it starts: one of them", slice_of(NULL, 0));
+		schedule_refuse(r, "cron", "or every says when it starts: one of them", slice_of(NULL, 0));
 	if (every_ms % 1000)
-		refuse(r, "every", "is of whole seconds", slice_of(NULL, 0));
+		schedule_refuse(r, "every", "is of whole seconds", slice_of(NULL, 0));
 	if (!r->code && !zone_name_is_good(spec->timezone))
-		refuse(r, "timezone", "is a name of the system's tzdata, such as \"Europe/Berlin\"", spec->timezone);
+		schedule_refuse(r, "timezone", "is a name of the system's tzdata, such as \"Europe/Berlin\"",
+				spec->timezone);
 	if (!r->code && spec->cron.p)
 		r->code = cron_parse(spec->cron, r->err, &spec->timing.cron);
 	spec->timing.every_s = every_ms / 1000;
 	spec->timing.from_s = moment_of(r, "from", /* up= */ true, INT64_MIN);
 	spec->timing.to_s = moment_of(r, "to", /* up= */ false, INT64_MAX);
 	if (!r->code && spec->timing.to_s < spec->timing.from_s)
-		refuse(r, "to", "is not before from", slice_of(NULL, 0));
+		schedule_refuse(r, "to", "is not before from", slice_of(NULL, 0));
 	spec->jitter_ms = duration_of(r, "jitter", &spec->jitter);
 }
 
@@ -116,7 +117,7 @@ static void read_times(struct reading *r)
 
 static void read_overlap(struct reading *r)
 {
-	struct slice word = text_of(r, r->object, "overlap");
+	struct slice word = schedule_text_of(r, r->object, "overlap");
 	size_t i = 0;
 
 	if (!word.p)
@@ -126,7 +127,7 @@ static void read_overlap(struct reading *r)
 	if (schedule_overlaps[i])
 		r->spec.overlap = (enum schedule_overlap)i;
 	else
-		refuse(r, "overlap", "is skip, queue, cancel or allow", word);
+		schedule_refuse(r, "overlap", "is skip, queue, cancel or allow", word);
 }
 
 /* none, last, all, or a time: all that are not older. {"all": "1h"} says the same as "1h". */
@@ -139,9 +140,10 @@ static void read_catch_up(struct reading *r)
 	spec->catch_up = CATCH_UP_ALL;
 	spec->catch_up_ms = CATCH_UP_DEFAULT_MS;
 	spec->catching_up = slice_str(CATCH_UP_DEFAULT);
-	if (!find(r, r->object, r->catch_up, &value))
+	if (!schedule_find(r, r->object, r->catch_up, &value))
 		return;
-	word = json_type(value) == JSON_OBJECT ? text_of(r, value, "all") : text_of(r, r->object, r->catch_up);
+	word = json_type(value) == JSON_OBJECT ? schedule_text_of(r, value, "all")
+					       : schedule_text_of(r, r->object, r->catch_up);
 	if (r->code)
 		return;
 	spec->catching_up = word;
@@ -152,17 +154,18 @@ static void read_catch_up(struct reading *r)
 	else if (slice_is(word, "all"))
 		spec->catch_up_ms = 0;
 	else if (!word.p || duration_parse(r->catch_up, word, r->err, &spec->catch_up_ms))
-		refuse(r, r->catch_up, "is none, last, all, or a time like \"1h\": all that are not older", value.raw);
+		schedule_refuse(r, r->catch_up, "is none, last, all, or a time like \"1h\": all that are not older",
+				value.raw);
 }
 
 /* ---- what is started ---- */
 
-static struct slice name_of(struct reading *r, struct json object, const char *field)
+static struct slice schedule_name_of(struct reading *r, struct json object, const char *field)
 {
-	struct slice name = text_of(r, object, field);
+	struct slice name = schedule_text_of(r, object, field);
 
 	if (!name.p)
-		refuse(r, field, "is missing", slice_of(NULL, 0));
+		schedule_refuse(r, field, "is missing", slice_of(NULL, 0));
 	return name;
 }
 
@@ -172,10 +175,10 @@ static struct slice json_of(struct reading *r, struct json object, const char *f
 	struct json value;
 	struct strbuf text;
 
-	if (!find(r, object, field, &value))
+	if (!schedule_find(r, object, field, &value))
 		return slice_of(NULL, 0);
 	if (json_type(value) != type)
-		refuse(r, field, type == JSON_OBJECT ? "is an object" : "is an array", value.raw);
+		schedule_refuse(r, field, type == JSON_OBJECT ? "is an object" : "is an array", value.raw);
 	if (value.raw.n > SCHEDULE_INPUT_BYTES_MAX && !r->code)
 		r->code = error_set(r->err, HX_TOO_LARGE, "%s is at most 1 MiB", field);
 	if (r->code)
@@ -214,7 +217,8 @@ static void read_item(struct reading *r, struct json item)
 	for (size_t i = 0; good && i < cost.raw.n; i++)
 		good = cost.raw.p[i] >= '0' && cost.raw.p[i] <= '9';
 	if (!good || json_int64(cost, /* err= */ NULL, &number) || number > BATCH_COST_MAX)
-		refuse(r, "items", "have a cost, a whole number of the smallest unit, from 0 to 1000000000", item.raw);
+		schedule_refuse(r, "items", "have a cost, a whole number of the smallest unit, from 0 to 1000000000",
+				item.raw);
 	else
 		known_members(r, item, "items: ", members);
 }
@@ -224,15 +228,15 @@ static void read_items(struct reading *r, struct json batch)
 	struct json items, item;
 	struct json_iter it;
 
-	if (!find(r, batch, "items", &items) || json_type(items) != JSON_ARRAY) {
-		refuse(r, "items", "is an array of {\"input\", \"cost\"}", slice_of(NULL, 0));
+	if (!schedule_find(r, batch, "items", &items) || json_type(items) != JSON_ARRAY) {
+		schedule_refuse(r, "items", "is an array of {\"input\", \"cost\"}", slice_of(NULL, 0));
 		return;
 	}
 	it = json_iter_of(items);
 	for (; !r->code && json_iter_element(&it, &item); r->spec.items_n++)
 		read_item(r, item);
 	if (r->spec.items_n < 1 || r->spec.items_n > SCHEDULE_ITEMS_MAX)
-		refuse(r, "items", "are 1 to 1000 for a slot", slice_of(NULL, 0));
+		schedule_refuse(r, "items", "are 1 to 1000 for a slot", slice_of(NULL, 0));
 	r->spec.items = json_of(r, batch, "items", JSON_ARRAY);
 }
 
@@ -242,8 +246,8 @@ static void read_batch(struct reading *r, struct json batch)
 
 	r->spec.starts = SCHEDULE_STARTS_BATCH;
 	known_members(r, batch, "batch: ", members);
-	r->spec.workflow = name_of(r, batch, "workflow");
-	r->spec.account = name_of(r, batch, "account");
+	r->spec.workflow = schedule_name_of(r, batch, "workflow");
+	r->spec.account = schedule_name_of(r, batch, "account");
 	read_items(r, batch);
 }
 
@@ -253,47 +257,47 @@ static void read_fire(struct reading *r, struct json fire)
 
 	r->spec.starts = SCHEDULE_FIRES;
 	known_members(r, fire, "fire: ", members);
-	r->spec.workflow = name_of(r, fire, "workflow");
-	r->spec.entity = name_of(r, fire, "id");
-	r->spec.step = name_of(r, fire, "step");
+	r->spec.workflow = schedule_name_of(r, fire, "workflow");
+	r->spec.entity = schedule_name_of(r, fire, "id");
+	r->spec.step = schedule_name_of(r, fire, "step");
 	r->spec.input = json_of(r, fire, "input", JSON_OBJECT);
 }
 
 static void read_starts(struct reading *r)
 {
 	struct json value;
-	bool run = find(r, r->object, "workflow", &value), fire = find(r, r->object, "fire", &value),
-	     batch = find(r, r->object, "batch", &value);
+	bool run = schedule_find(r, r->object, "workflow", &value), fire = schedule_find(r, r->object, "fire", &value),
+	     batch = schedule_find(r, r->object, "batch", &value);
 
 	if (run + batch + fire != 1)
-		refuse(r, "workflow,", "batch or fire says what is started: one of them", slice_of(NULL, 0));
+		schedule_refuse(r, "workflow,", "batch or fire says what is started: one of them", slice_of(NULL, 0));
 	else if (fire)
-		(void)find(r, r->object, "fire", &value);
+		(void)schedule_find(r, r->object, "fire", &value);
 	if ((batch || fire) && !r->code && json_type(value) != JSON_OBJECT)
-		refuse(r, batch ? "batch" : "fire", "is an object", slice_of(NULL, 0));
+		schedule_refuse(r, batch ? "batch" : "fire", "is an object", slice_of(NULL, 0));
 	else if (batch)
 		read_batch(r, value);
 	else if (fire)
 		read_fire(r, value);
 	else
-		r->spec.workflow = name_of(r, r->object, "workflow");
+		r->spec.workflow = schedule_name_of(r, r->object, "workflow");
 	if (run)
 		r->spec.input = json_of(r, r->object, "input", JSON_OBJECT);
-	else if (find(r, r->object, "input", &value))
-		refuse(r, "input", "belongs to a workflow", slice_of(NULL, 0));
+	else if (schedule_find(r, r->object, "input", &value))
+		schedule_refuse(r, "input", "belongs to a workflow", slice_of(NULL, 0));
 }
 
 static void read_paused(struct reading *r)
 {
 	struct json value;
 
-	r->spec.paused_given = find(r, r->object, "paused", &value);
+	r->spec.paused_given = schedule_find(r, r->object, "paused", &value);
 	if (!r->spec.paused_given)
 		return;
 	if (json_type(value) == JSON_BOOL)
 		r->spec.paused = json_bool(value);
 	else
-		refuse(r, "paused", "is true or false", value.raw);
+		schedule_refuse(r, "paused", "is true or false", value.raw);
 }
 
 enum hx_code schedule_spec_read(struct json object, bool file, struct arena *arena, struct hx_error *err,

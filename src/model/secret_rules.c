@@ -47,8 +47,8 @@ bool secret_rules_allow(const struct secret_rules *rules, struct slice reference
 	return false;
 }
 
-static void refuse(const struct definition *definition, const struct action *action, struct slice reference,
-		   struct findings *findings)
+static void secret_rules_refuse(const struct definition *definition, const struct action *action,
+				struct slice reference, struct findings *findings)
 {
 	struct finding finding = {
 		.severity = FINDING_ERROR,
@@ -72,7 +72,7 @@ static void check_value(const struct secret_rules *rules, const struct definitio
 		struct slice reference = slice_of(open + 2, (size_t)(close - open) - 2);
 
 		if (!secret_rules_allow(rules, reference))
-			refuse(definition, action, reference, findings);
+			secret_rules_refuse(definition, action, reference, findings);
 	}
 }
 

@@ -39,7 +39,7 @@ static const char *spelling(const struct scanner *s)
 	return s->numbered ? "parameters are written ?1 to ?12" : "parameters are written :path";
 }
 
-static void refuse(struct scanner *s, const char *at, const char *why)
+static void sql_text_refuse(struct scanner *s, const char *at, const char *why)
 {
 	struct slice rest = slice_of(at, (size_t)(s->end - at));
 
@@ -97,7 +97,7 @@ static void copy_quoted(struct scanner *s, bool backslash)
 			copy_to(s, s->p + 1);
 		}
 	}
-	refuse(s, start, "a quote is not closed");
+	sql_text_refuse(s, start, "a quote is not closed");
 }
 
 static void skip_line_comment(struct scanner *s)
@@ -121,7 +121,7 @@ static void skip_block_comment(struct scanner *s)
 		s->p += opens || closes ? 2 : 1;
 	} while (depth > 0 && s->p < s->end);
 	if (depth > 0)
-		refuse(s, start, "a comment is not closed");
+		sql_text_refuse(s, start, "a comment is not closed");
 	strbuf_add_char(&s->out, ' ');
 }
 
@@ -146,7 +146,7 @@ static void take_dollar_quoted(struct scanner *s)
 		while (tag_end < s->end && continues_identifier(*tag_end) && *tag_end != '$')
 			tag_end++;
 	if (tag_end == s->end || *tag_end != '$') {
-		refuse(s, s->p, spelling(s));
+		sql_text_refuse(s, s->p, spelling(s));
 		return;
 	}
 
@@ -155,7 +155,7 @@ static void take_dollar_quoted(struct scanner *s)
 	const char *close = memmem(body, (size_t)(s->end - body), s->p, tag_n);
 
 	if (!close) {
-		refuse(s, s->p, "a quote is not closed");
+		sql_text_refuse(s, s->p, "a quote is not closed");
 		return;
 	}
 	add_as_literal(s, slice_of(body, (size_t)(close - body)));
@@ -200,14 +200,14 @@ static bool check_path(struct scanner *s, struct slice path)
 	struct slice root = slice_of(path.p, dot ? (size_t)(dot - path.p) : path.n);
 
 	if (path.n > SQL_PATH_BYTES_MAX) {
-		refuse(s, path.p, "the path of a parameter is too long");
+		sql_text_refuse(s, path.p, "the path of a parameter is too long");
 		return false;
 	}
 	for (size_t i = 0; roots[i]; i++) {
 		if (!slice_is(root, roots[i]))
 			continue;
 		if (dot && strcmp(roots[i], "input") != 0) {
-			refuse(s, path.p, "only :input has parts");
+			sql_text_refuse(s, path.p, "only :input has parts");
 			return false;
 		}
 		return true;
@@ -227,7 +227,7 @@ static size_t param_number(struct scanner *s, struct slice path)
 		if (slice_is(path, statement->params[i]))
 			return i + 1;
 	if (statement->params_n == ACTION_PARAMS_MAX) {
-		refuse(s, path.p, "a statement has at most 12 parameters");
+		sql_text_refuse(s, path.p, "a statement has at most 12 parameters");
 		return 0;
 	}
 	statement->params[statement->params_n] = arena_copy(s->arena, path).p;
@@ -258,7 +258,7 @@ static void copy_number(struct scanner *s)
 	while (p < s->end && is_digit(*p) && number <= ACTION_PARAMS_MAX)
 		number = 10 * number + (size_t)(*p++ - '0');
 	if (number < 1 || number > ACTION_PARAMS_MAX || s->p[1] == '0') {
-		refuse(s, s->p, spelling(s));
+		sql_text_refuse(s, s->p, spelling(s));
 		return;
 	}
 	s->numbers |= 1u << number;
@@ -276,10 +276,10 @@ static void copy_colon(struct scanner *s)
 	} else if (starts_identifier(next) && (unsigned char)next < 0x80 && !s->numbered) {
 		copy_param(s);
 	} else if (continues_identifier(next) && s->numbered) {
-		refuse(s, s->p, spelling(s));
+		sql_text_refuse(s, s->p, spelling(s));
 	} else {
 		if (continues_identifier(next))
-			refuse(s, s->p, "the path of a parameter begins with a letter");
+			sql_text_refuse(s, s->p, "the path of a parameter begins with a letter");
 		copy_to(s, s->p + 1);
 	}
 }
@@ -302,7 +302,7 @@ static void end_statement(struct scanner *s)
 		else if (*s->p == '/' && peek(s, 1) == '*')
 			skip_block_comment(s);
 		else
-			refuse(s, at, "one statement has one SQL statement");
+			sql_text_refuse(s, at, "one statement has one SQL statement");
 	}
 }
 
@@ -327,9 +327,9 @@ static void take_token(struct scanner *s)
 	else if (c == '?' && s->numbered)
 		copy_number(s);
 	else if (c == '?' || (c == '@' && continues_identifier(peek(s, 1))))
-		refuse(s, s->p, spelling(s));
+		sql_text_refuse(s, s->p, spelling(s));
 	else if (c == '`' || c == '{' || c == '}')
-		refuse(s, s->p, "this character is not SQL outside of quotes");
+		sql_text_refuse(s, s->p, "this character is not SQL outside of quotes");
 	else
 		copy_to(s, s->p + 1);
 }

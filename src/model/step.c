@@ -37,7 +37,7 @@ const char *draft_status(const struct reader *r, const struct json_node *node, c
 	return NULL;
 }
 
-static void read_status(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+static void step_read_status(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	*(const char **)ret = draft_status(r, node, field->name);
 }
@@ -123,7 +123,7 @@ static const char *const on_unknown_names[] = {[UNKNOWN_REVERT] = "revert",
 
 /* clang-format off */
 const struct field step_fields[] = {
-	[STEP_SUCCESSFUL_STATE] = {"successful_state", FIELD_OWN_AT(struct step_view, successful_state, const char *, read_status)},
+	[STEP_SUCCESSFUL_STATE] = {"successful_state", FIELD_OWN_AT(struct step_view, successful_state, const char *, step_read_status)},
 	[STEP_CLAIM]            = {"claim_state",      FIELD_OWN(read_claim)},
 	[STEP_ACTION]           = {"action",           FIELD_ACTION(struct step_view, action)},
 	[STEP_VALIDATION]       = {"validation",       FIELD_OWN(read_validation)},

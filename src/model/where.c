@@ -103,7 +103,7 @@ bool where_is_reserved(struct slice name)
 	return slice_in(name, words);
 }
 
-static const struct where_field *field_of(enum where_kind kind, struct slice name)
+static const struct where_field *where_field_of(enum where_kind kind, struct slice name)
 {
 	const struct where_field *field = kinds[kind].fields;
 
@@ -182,7 +182,7 @@ static bool check_literal_type(struct where_parser *p, size_t start, enum where_
 static bool take_literal(struct where_parser *p, size_t start, const struct where_test *test, struct json literal,
 			 struct where_value *value)
 {
-	const struct where_field *field = field_of(p->names->kind, test->name);
+	const struct where_field *field = where_field_of(p->names->kind, test->name);
 	enum json_type type = json_type(literal);
 	struct slice text = {NULL, 0};
 
@@ -208,7 +208,7 @@ static bool take_literal(struct where_parser *p, size_t start, const struct wher
 }
 
 /* A string, a number or one of three words; *ret_start is where it begins. */
-static bool take_value(struct where_parser *p, size_t *ret_start, struct json *ret_literal)
+static bool where_take_value(struct where_parser *p, size_t *ret_start, struct json *ret_literal)
 {
 	static const char *const constants[] = {"true", "false", "null", NULL};
 	char c = scan_space(&p->s);
@@ -232,12 +232,12 @@ static bool take_value(struct where_parser *p, size_t *ret_start, struct json *r
 	return scan_refuse(&p->s, *ret_start, "a value is expected here: a string, a number, true, false or null");
 }
 
-static bool add_value(struct where_parser *p, const struct where_test *test, struct where_value *value)
+static bool where_add_value(struct where_parser *p, const struct where_test *test, struct where_value *value)
 {
 	struct json literal;
 	size_t start;
 
-	return take_value(p, &start, &literal) && take_literal(p, start, test, literal, value);
+	return where_take_value(p, &start, &literal) && take_literal(p, start, test, literal, value);
 }
 
 static bool take_one(struct where_parser *p, struct where_test *test)
@@ -248,7 +248,7 @@ static bool take_one(struct where_parser *p, struct where_test *test)
 		return false;
 	test->values = value;
 	test->values_n = 1;
-	return add_value(p, test, value);
+	return where_add_value(p, test, value);
 }
 
 static bool take_list(struct where_parser *p, struct where_test *test)
@@ -266,7 +266,7 @@ static bool take_list(struct where_parser *p, struct where_test *test)
 		if (p->listed++ == WHERE_VALUES_MAX)
 			return scan_refuse(&p->s, p->s.at, "there are at most %d values in all lists",
 					   WHERE_VALUES_MAX);
-		if (!add_value(p, test, &values[test->values_n++]))
+		if (!where_add_value(p, test, &values[test->values_n++]))
 			return false;
 	} while (scan_take(&p->s, ","));
 	if (!scan_take(&p->s, "]"))
@@ -303,7 +303,7 @@ static bool take_op(struct where_parser *p, enum where_op *ret_op)
 	return scan_refuse(&p->s, p->s.at, "after a name one of == != < <= > >= startswith in is expected");
 }
 
-static bool take_name(struct where_parser *p, struct where_test *test)
+static bool where_take_name(struct where_parser *p, struct where_test *test)
 {
 	char c = scan_space(&p->s);
 	const struct where_field *field;
@@ -318,7 +318,7 @@ static bool take_name(struct where_parser *p, struct where_test *test)
 			return scan_refuse(&p->s, test->at, "it ends too early");
 		return scan_refuse(&p->s, test->at, "the name of a field or an attribute is expected here");
 	}
-	field = field_of(p->names->kind, test->name);
+	field = where_field_of(p->names->kind, test->name);
 	if (field) {
 		test->type = field->type;
 		test->steady = field->steady;
@@ -348,7 +348,7 @@ static struct where_node *parse_test(struct where_parser *p)
 	struct where_test *test = &p->tests[p->tests_n++];
 
 	node->test = test;
-	if (!take_name(p, test) || !take_op(p, &test->op))
+	if (!where_take_name(p, test) || !take_op(p, &test->op))
 		return NULL;
 	return (test->op == WHERE_IN ? take_list(p, test) : take_one(p, test)) ? node : NULL;
 }
@@ -359,7 +359,7 @@ typedef struct where_node *parse_fn(struct where_parser *p);
 
 static parse_fn parse_or;
 
-static bool enter(struct where_parser *p)
+static bool where_enter(struct where_parser *p)
 {
 	if (++p->s.depth > WHERE_DEPTH_MAX)
 		(void)scan_refuse(&p->s, p->s.at, "more than %d brackets and nots are open", WHERE_DEPTH_MAX);
@@ -373,7 +373,7 @@ static struct where_node *parse_not(struct where_parser *p)
 
 	if (!is_not && !scan_take(&p->s, "("))
 		return parse_test(p);
-	if (!enter(p))
+	if (!where_enter(p))
 		return NULL;
 	inside = is_not ? parse_not(p) : parse_or(p);
 	p->s.depth--;

@@ -19,7 +19,7 @@ static void check_status_duplicates(const struct draft *d)
 }
 
 /* Also a status with a bad name becomes known, so that the steps that use it are not blamed too. */
-static const char *read_status(const struct draft *d, const struct json_node *node)
+static const char *workflow_read_status(const struct draft *d, const struct json_node *node)
 {
 	const char *text = NULL;
 
@@ -41,7 +41,7 @@ static bool read_statuses(struct draft *d)
 	if (readable) {
 		json_node_for_each(node, d->status_types)
 		{
-			texts[n] = read_status(d, node);
+			texts[n] = workflow_read_status(d, node);
 			names[n] = slice_str(texts[n]);
 			n += texts[n] != NULL;
 		}

@@ -62,7 +62,7 @@ static bool take(struct text *t, char c)
 	return is;
 }
 
-static int64_t take_number(struct text *t, int64_t max)
+static int64_t zone_take_number(struct text *t, int64_t max)
 {
 	int64_t n = 0;
 	const char *begin = t->p;
@@ -74,7 +74,7 @@ static int64_t take_number(struct text *t, int64_t max)
 }
 
 /* CET, or <+03>. */
-static void take_name(struct text *t)
+static void zone_take_name(struct text *t)
 {
 	bool quoted = take(t, '<');
 	const char *begin = t->p;
@@ -92,11 +92,11 @@ static int64_t take_time(struct text *t)
 
 	if (!minus)
 		(void)take(t, '+');
-	seconds = 3600 * take_number(t, 167);
+	seconds = 3600 * zone_take_number(t, 167);
 	if (take(t, ':'))
-		seconds += 60 * take_number(t, 59);
+		seconds += 60 * zone_take_number(t, 59);
 	if (take(t, ':'))
-		seconds += take_number(t, 59);
+		seconds += zone_take_number(t, 59);
 	return minus ? -seconds : seconds;
 }
 
@@ -106,15 +106,15 @@ static struct zone_day take_day(struct text *t)
 
 	t->bad |= !take(t, ',');
 	if (take(t, 'M')) {
-		day.month = (int)take_number(t, 12);
+		day.month = (int)zone_take_number(t, 12);
 		t->bad |= !take(t, '.');
-		day.week = (int)take_number(t, 5);
+		day.week = (int)zone_take_number(t, 5);
 		t->bad |= !take(t, '.');
-		day.weekday = (int)take_number(t, 6);
+		day.weekday = (int)zone_take_number(t, 6);
 		t->bad |= !day.month || !day.week;
 	} else {
 		day.leap_free = take(t, 'J');
-		day.day = (int)take_number(t, 365);
+		day.day = (int)zone_take_number(t, 365);
 	}
 	if (take(t, '/'))
 		day.seconds = take_time(t);
@@ -128,11 +128,11 @@ static bool parse_rule(struct slice rule, struct zone *zone)
 
 	if (rule.n == 0)
 		return true;
-	take_name(&t);
+	zone_take_name(&t);
 	zone->rule_offset = -take_time(&t);
 	zone->has_rule = true;
 	if (t.p < t.end) {
-		take_name(&t);
+		zone_take_name(&t);
 		zone->summer_offset = t.p < t.end && *t.p != ',' ? -take_time(&t) : zone->rule_offset + 3600;
 		zone->summer_begins = take_day(&t);
 		zone->summer_ends = take_day(&t);

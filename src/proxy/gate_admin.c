@@ -64,7 +64,7 @@ static void metrics(struct http_call *call)
 
 /* ---- asking ---- */
 
-static void answered(struct gate_ticket *ticket)
+static void gate_admin_answered(struct gate_ticket *ticket)
 {
 	struct inquiry *inquiry = CONTAINER_OF(ticket, struct inquiry, ticket);
 
@@ -84,7 +84,7 @@ static struct inquiry *inquire(struct http_call *call, void (*resumed)(struct ht
 	inquiry->admin = call->context;
 	inquiry->exchange = call->exchange;
 	inquiry->resumed = resumed;
-	inquiry->ticket.done = answered;
+	inquiry->ticket.done = gate_admin_answered;
 	return inquiry;
 }
 
@@ -111,7 +111,7 @@ static void store_known(struct sentinel_question *question, const char *why)
 
 	inquiry->ticket.reply.verdict = why ? GATE_UNAVAILABLE : GATE_DONE;
 	inquiry->why = why;
-	answered(&inquiry->ticket);
+	gate_admin_answered(&inquiry->ticket);
 }
 
 /* Whoever asks makes us ask the store, for next to nothing: so what is said is true, also of a gate that nobody else uses. */
@@ -160,7 +160,7 @@ static void add_about(struct strbuf *text, struct slice about)
 	}
 }
 
-static void add_item(struct strbuf *text, const struct gate_sight *sight)
+static void gate_admin_add_item(struct strbuf *text, const struct gate_sight *sight)
 {
 	char key[2 * sizeof sight->key + 1], token[2 * sizeof sight->token + 1];
 
@@ -178,13 +178,13 @@ static void add_item(struct strbuf *text, const struct gate_sight *sight)
 	strbuf_add_char(text, '}');
 }
 
-static void show(struct inquiry *inquiry)
+static void gate_admin_show(struct inquiry *inquiry)
 {
 	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 	strbuf_add_str(&text, "{\"items\":[");
 	for (size_t i = 0; i < inquiry->items_n; i++) {
 		strbuf_add_str(&text, i ? "," : "");
-		add_item(&text, &inquiry->items[i]);
+		gate_admin_add_item(&text, &inquiry->items[i]);
 	}
 	strbuf_addf(&text, "],\"more\":%s,\"cursor\":", inquiry->next ? "true" : "false");
 	if (inquiry->next)
@@ -207,7 +207,7 @@ static void looked(struct http_exchange *exchange, void *data)
 		inquiry->items[inquiry->items_n++] = reply->sights[i];
 	if (reply->next == 0 || inquiry->items_n >= ITEMS_MAX) {
 		inquiry->next = reply->next;
-		show(inquiry);
+		gate_admin_show(inquiry);
 		return;
 	}
 	inquiry->ticket.ask.after = reply->next;
@@ -258,7 +258,7 @@ static bool read_look(struct http_call *call, struct gate_ask *ask)
 	return read_number(call, "cursor", &ask->after);
 }
 
-static void look(struct http_call *call)
+static void gate_admin_look(struct http_call *call)
 {
 	struct gate_ask ask = {.op = GATE_LOOK, .budget = LOOK_BUDGET};
 	struct inquiry *inquiry;
@@ -312,7 +312,7 @@ static void decided(struct http_exchange *exchange, void *data)
 }
 
 /* NULL: it cannot be asked, and that is answered. */
-static struct inquiry *decide(struct http_call *call, enum gate_op op)
+static struct inquiry *gate_admin_decide(struct http_call *call, enum gate_op op)
 {
 	unsigned char name[NAME_BYTES];
 	struct inquiry *inquiry;
@@ -332,9 +332,9 @@ static struct inquiry *decide(struct http_call *call, enum gate_op op)
 	return inquiry;
 }
 
-static void forget(struct http_call *call)
+static void gate_admin_forget(struct http_call *call)
 {
-	struct inquiry *inquiry = decide(call, GATE_FORGET);
+	struct inquiry *inquiry = gate_admin_decide(call, GATE_FORGET);
 
 	if (inquiry)
 		gate_ask(inquiry->admin->store, &inquiry->ticket);
@@ -367,7 +367,7 @@ static bool make_done(struct inquiry *inquiry, struct arena *arena)
 	return true;
 }
 
-static void resolve(struct http_call *call)
+static void gate_admin_resolve(struct http_call *call)
 {
 	struct inquiry *inquiry;
 	bool done = false;
@@ -376,7 +376,7 @@ static void resolve(struct http_call *call)
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "outcome is \"done\" or \"not_done\"");
 		return;
 	}
-	inquiry = decide(call, GATE_RESOLVE);
+	inquiry = gate_admin_decide(call, GATE_RESOLVE);
 	if (!inquiry)
 		return;
 	if (done && !make_done(inquiry, call->arena))
@@ -406,7 +406,7 @@ static bool has_the_key(const struct gate_admin *admin, const struct http_call *
 	return memcmp(digest, admin->key_digest, sizeof digest) == 0;
 }
 
-static bool admit(struct http_call *call)
+static bool gate_admin_admit(struct http_call *call)
 {
 	const struct gate_admin *admin = call->context;
 	const char *foreign = local_refusal(&call->request->wire);
@@ -432,15 +432,15 @@ static const struct route routes[] = {
 	{"GET", "/healthz", healthz, ROUTE_PUBLIC, .summary = "Says that the process runs."},
 	{"GET", "/readyz", readyz, ROUTE_PUBLIC, .summary = "Says whether it takes requests, and its store is there."},
 	{"GET", "/metrics", metrics, ROUTE_READ, .summary = "Counters in Prometheus' text form."},
-	{"GET", "/gate/records", look, ROUTE_READ,
+	{"GET", "/gate/records", gate_admin_look, ROUTE_READ,
 	 .summary = "Shows the records of an idempotency key, or those whose outcome nobody knows."},
-	{"POST", "/gate/records/{record}/resolve", resolve, ROUTE_ADMIN,
+	{"POST", "/gate/records/{record}/resolve", gate_admin_resolve, ROUTE_ADMIN,
 	 .summary = "Says what became of a request whose lease is over and whose outcome nobody knew."},
-	{"DELETE", "/gate/records/{record}", forget, ROUTE_ADMIN,
+	{"DELETE", "/gate/records/{record}", gate_admin_forget, ROUTE_ADMIN,
 	 .summary = "Forgets one record, unless its lease lasts."},
 };
 
 struct router *gate_admin_router_new(struct gate_admin *admin)
 {
-	return router_new(routes, sizeof routes / sizeof *routes, admit, admin);
+	return router_new(routes, sizeof routes / sizeof *routes, gate_admin_admit, admin);
 }

@@ -292,13 +292,13 @@ int64_t proxy_ttl_ms(struct proxy *proxy)
 
 /* ---- requests ---- */
 
-static void refuse(struct proxy *proxy, struct http_exchange *exchange, enum hx_code code, const char *detail)
+static void proxy_refuse(struct proxy *proxy, struct http_exchange *exchange, enum hx_code code, const char *detail)
 {
 	proxy_count(&proxy->stats.refused);
 	http_respond_code(exchange, code, detail);
 }
 
-static const struct gate_policy *policy_of(const struct proxy_rules *rules, const struct wire_request *request)
+static const struct gate_policy *proxy_policy_of(const struct proxy_rules *rules, const struct wire_request *request)
 {
 	return gate_config_match(rules->config, request->method, request->path);
 }
@@ -308,23 +308,24 @@ void proxy_head(void *data, struct http_exchange *exchange)
 	struct proxy *proxy = data;
 	const struct wire_request *request = &http_exchange_request(exchange)->wire;
 	struct proxy_rules *rules = rules_hold(proxy);
-	const struct gate_policy *policy = policy_of(rules, request);
+	const struct gate_policy *policy = proxy_policy_of(rules, request);
 	struct hx_error err;
 	struct slice protocols;
 	uint32_t hops;
 
 	if (!policy)
-		refuse(proxy, exchange, HX_NOT_IMPLEMENTED, "this method is not known here; case counts");
+		proxy_refuse(proxy, exchange, HX_NOT_IMPLEMENTED, "this method is not known here; case counts");
 	else if (proxy_hops_left(request, &hops) == HOPS_UNREADABLE)
-		refuse(proxy, exchange, HX_BAD_REQUEST, "Max-Forwards is not a number");
+		proxy_refuse(proxy, exchange, HX_BAD_REQUEST, "Max-Forwards is not a number");
 	else if (proxy_hops_left(request, &hops) == HOPS_NONE)
 		proxy_answer_last_hop(exchange);
 	else if (policy->guard && proxy_wants_upgrade(request, &protocols))
-		refuse(proxy, exchange, HX_NOT_IMPLEMENTED,
-		       "Upgrade is not passed on here: this route is guarded, and what goes through a tunnel has no key; "
-		       "see \"guard\": false");
+		proxy_refuse(
+			proxy, exchange, HX_NOT_IMPLEMENTED,
+			"Upgrade is not passed on here: this route is guarded, and what goes through a tunnel has no key; "
+			"see \"guard\": false");
 	else if (proxy_check_key(policy, request, http_exchange_arena(exchange), &err))
-		refuse(proxy, exchange, err.code, err.detail);
+		proxy_refuse(proxy, exchange, err.code, err.detail);
 	else
 		http_read_body(exchange, policy->max_request_bytes, policy->read_timeout_ms);
 	rules_drop(rules);
@@ -336,16 +337,16 @@ void proxy_handle(void *data, struct http_exchange *exchange)
 	const struct http_request *request = http_exchange_request(exchange);
 	struct proxy_rules *rules = rules_hold(
 		proxy); /* its body may have come in between: what is in force now counts */
-	const struct gate_policy *policy = policy_of(rules, &request->wire);
+	const struct gate_policy *policy = proxy_policy_of(rules, &request->wire);
 	struct proxy_loop *home;
 	struct proxy_job *job;
 
 	ASSERT(policy); /* proxy_head() knew it */
 	if (request->body.n > policy->max_request_bytes) {
-		refuse(proxy, exchange, HX_TOO_LARGE,
-		       text_printf(http_exchange_arena(exchange),
-				   "the body is larger than this route takes: max_request_bytes is %zu",
-				   (size_t)policy->max_request_bytes));
+		proxy_refuse(proxy, exchange, HX_TOO_LARGE,
+			     text_printf(http_exchange_arena(exchange),
+					 "the body is larger than this route takes: max_request_bytes is %zu",
+					 (size_t)policy->max_request_bytes));
 		rules_drop(rules);
 		return;
 	}
@@ -355,7 +356,7 @@ void proxy_handle(void *data, struct http_exchange *exchange)
 		job_start(job);
 	} else {
 		rules_drop(rules);
-		refuse(proxy, exchange, HX_NO_MEMORY, NULL);
+		proxy_refuse(proxy, exchange, HX_NO_MEMORY, NULL);
 	}
 }
 

@@ -54,8 +54,8 @@ static enum hx_code read_part(const struct gate_source *source, const struct htt
 }
 
 /* A key that is there in part is not optional any more: it must not run unprotected. */
-static enum hx_code read_key(const struct gate_policy *policy, const struct http_request *request, struct arena *arena,
-			     struct hx_error *err, struct slice *ret_key)
+static enum hx_code proxy_claim_read_key(const struct gate_policy *policy, const struct http_request *request,
+					 struct arena *arena, struct hx_error *err, struct slice *ret_key)
 {
 	struct slice parts[GATE_KEY_PARTS_MAX];
 	enum hx_code missing = HX_OK;
@@ -92,7 +92,7 @@ enum hx_code proxy_check_key(const struct gate_policy *policy, const struct wire
 			return HX_OK; /* the body has to be there */
 	if (!policy->guard)
 		return HX_OK;
-	code = read_key(policy, &head, arena, err, &key);
+	code = proxy_claim_read_key(policy, &head, arena, err, &key);
 	return code == HX_KEY_REQUIRED && !policy->required ? HX_OK : code;
 }
 
@@ -224,7 +224,7 @@ static bool is_secret(const struct gate_source *source)
 	return false;
 }
 
-static void add_value(struct strbuf *text, const struct gate_source *source, struct slice value)
+static void proxy_claim_add_value(struct strbuf *text, const struct gate_source *source, struct slice value)
 {
 	unsigned char digest[SHA256_BYTES];
 	char hex[2 * SHA256_BYTES + 1];
@@ -250,7 +250,7 @@ static void add_scope_text(struct strbuf *text, const struct gate_policy *policy
 		strbuf_add_char(text, ',');
 		json_quote(slice_str(policy->scope[i].text), text);
 		strbuf_add_char(text, ':');
-		add_value(text, &policy->scope[i], scope->parts[i].value);
+		proxy_claim_add_value(text, &policy->scope[i], scope->parts[i].value);
 	}
 	strbuf_add_char(text, '}');
 }
@@ -271,7 +271,8 @@ static struct slice about_text(const struct proxy_job *job, const struct gate_sc
 		}
 		if (policy->tenant.kind) {
 			strbuf_add_str(&text, ",\"tenant\":");
-			add_value(&text, &policy->tenant, scope->has_tenant ? scope->tenant : (struct slice){0});
+			proxy_claim_add_value(&text, &policy->tenant,
+					      scope->has_tenant ? scope->tenant : (struct slice){0});
 		}
 		if (left_out < 1)
 			add_scope_text(&text, policy, scope);
@@ -292,7 +293,7 @@ enum hx_code proxy_claim(struct proxy_job *job, struct hx_error *err)
 		.lease_ms = policy->processing_ttl_ms, .ttl_ms = policy->ttl_ms, .hold = policy->hold};
 	struct gate_scope scope;
 	struct slice key;
-	enum hx_code code = read_key(policy, job->request, arena, err, &key);
+	enum hx_code code = proxy_claim_read_key(policy, job->request, arena, err, &key);
 
 	if (code == HX_OK)
 		code = make_scope(job, arena, err, &scope);

@@ -86,7 +86,7 @@ static void store_answered(struct gate_ticket *ticket)
 	(void)mailbox_post(job->home->loop->mailbox, &job->letter);
 }
 
-static void ask(struct proxy_job *job)
+static void proxy_job_ask(struct proxy_job *job)
 {
 	if (job->guard.at == GUARD_ACQUIRING)
 		guard_note_asked(&job->guard, clock_mono(job->home->loop->clock));
@@ -181,7 +181,7 @@ static bool is_unstored(const struct proxy_job *job)
 }
 
 /* The client has been answered. */
-static void leave(struct proxy_job *job)
+static void proxy_job_leave(struct proxy_job *job)
 {
 	ASSERT(job->answer == ANSWER_GIVEN);
 	if (is_unstored(job))
@@ -231,7 +231,7 @@ static void give_result(struct proxy_job *job)
 		answer_pass(job);
 	else
 		answer_problem(job, job->call.code, job->call.reason);
-	leave(job);
+	proxy_job_leave(job);
 }
 
 /* The upstream was not asked: a stored answer, or a refusal. */
@@ -245,7 +245,7 @@ static void give_verdict(struct proxy_job *job)
 		answer_replay(job, &response);
 	else
 		answer_problem(job, job->guard.code, NULL);
-	leave(job);
+	proxy_job_leave(job);
 }
 
 /* The guard has ended. */
@@ -295,7 +295,7 @@ static void end_stream(struct proxy_job *job)
 		http_stream_end(exchange);
 	else
 		http_stream_abort(exchange);
-	leave(job);
+	proxy_job_leave(job);
 }
 
 /* Does what can be done: the head, what is kept, then what the upstream still has, then the end. */
@@ -480,7 +480,7 @@ static void on_switched(struct upstream_call *call, int fd, struct tls_link *tls
 	on_ended(call, UPSTREAM_UNKNOWN);
 }
 
-static void execute(struct proxy_job *job)
+static void proxy_job_execute(struct proxy_job *job)
 {
 	if (job->guarded)
 		job->call.begin_by = guard_work_until(&job->guard);
@@ -495,10 +495,10 @@ static void carry_out(struct proxy_job *job)
 	case GUARD_ACQUIRING:
 	case GUARD_COMPLETING:
 	case GUARD_REMOVING:
-		ask(job);
+		proxy_job_ask(job);
 		break;
 	case GUARD_EXECUTING:
-		execute(job);
+		proxy_job_execute(job);
 		break;
 	case GUARD_ENDED:
 		conclude(job);
@@ -506,7 +506,7 @@ static void carry_out(struct proxy_job *job)
 	}
 }
 
-static void deliver(struct letter *letter)
+static void proxy_job_deliver(struct letter *letter)
 {
 	struct proxy_job *job = CONTAINER_OF(letter, struct proxy_job, letter);
 
@@ -556,7 +556,7 @@ void job_start(struct proxy_job *job)
 	struct slice protocols;
 	enum hx_code code = job->policy->guard ? proxy_claim(job, &err) : HX_KEY_REQUIRED;
 
-	job->letter.deliver = deliver;
+	job->letter.deliver = proxy_job_deliver;
 	job->guarded = code == HX_OK;
 	if (code == HX_KEY_REQUIRED && (!job->policy->guard || !job->policy->required))
 		code = HX_OK;
@@ -569,7 +569,7 @@ void job_start(struct proxy_job *job)
 		proxy_count(&proxy->stats.refused);
 		job->guarded = false;
 		answer_problem(job, code, err.detail);
-		leave(job);
+		proxy_job_leave(job);
 		return;
 	}
 	if (job->guarded) {
@@ -577,6 +577,6 @@ void job_start(struct proxy_job *job)
 		carry_out(job);
 	} else {
 		proxy_count(&proxy->stats.forwarded);
-		execute(job);
+		proxy_job_execute(job);
 	}
 }

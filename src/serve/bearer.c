@@ -3,7 +3,7 @@
 
 #include "wire/charset.h"
 
-static struct slice value_of(struct wire_fields fields, const char *name, size_t *ret_n)
+static struct slice bearer_value_of(struct wire_fields fields, const char *name, size_t *ret_n)
 {
 	const struct wire_field *field = wire_find(fields, name, ret_n);
 
@@ -24,8 +24,8 @@ static struct slice behind_scheme(struct slice value)
 bool bearer_key(struct wire_fields fields, struct slice *ret_key)
 {
 	size_t bearers_n, others_n;
-	struct slice by_bearer = behind_scheme(value_of(fields, "Authorization", &bearers_n));
-	struct slice by_field = value_of(fields, "X-API-Key", &others_n);
+	struct slice by_bearer = behind_scheme(bearer_value_of(fields, "Authorization", &bearers_n));
+	struct slice by_field = bearer_value_of(fields, "X-API-Key", &others_n);
 
 	*ret_key = by_bearer.n ? by_bearer : by_field;
 	return bearers_n <= 1 && others_n <= 1 && (!by_bearer.n || !by_field.n || slice_eq(by_bearer, by_field));

@@ -103,7 +103,7 @@ void connection_enter(struct connection *c, enum connection_state state)
 /* ---- closing ---- */
 
 /* All but the socket. */
-static void leave(struct connection *c)
+static void connection_leave(struct connection *c)
 {
 	struct http_exchange *ex = c->exchange;
 
@@ -121,7 +121,7 @@ static void leave(struct connection *c)
 
 void connection_close(struct connection *c)
 {
-	leave(c);
+	connection_leave(c);
 	close(c->fd);
 }
 
@@ -130,7 +130,7 @@ int connection_give_up(struct connection *c, struct strbuf *ret_unsent, struct s
 	ASSERT(c->state == CONNECTION_HANDLING);
 	strbuf_add_slice(ret_unsent, slice_of(c->interim.p + c->interim_sent, c->interim.n - c->interim_sent));
 	strbuf_add_slice(ret_unread, strbuf_slice(&c->pending));
-	leave(c);
+	connection_leave(c);
 	return c->fd;
 }
 
@@ -357,7 +357,7 @@ static void proceed(struct connection *c)
 	(void)mailbox_post(c->home->loop.mailbox, &c->letter); /* goes on in the next round; open as long as we are */
 }
 
-static void ready(struct watch *watch, uint32_t events)
+static void connection_ready(struct watch *watch, uint32_t events)
 {
 	struct connection *c = CONTAINER_OF(watch, struct connection, watch);
 
@@ -394,7 +394,7 @@ static void last_look(struct connection *c)
 	proceed(c);
 }
 
-static void start(struct connection *c)
+static void connection_start(struct connection *c)
 {
 	const uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
@@ -406,12 +406,12 @@ static void start(struct connection *c)
 		last_look(c);
 }
 
-static void deliver(struct letter *letter)
+static void connection_deliver(struct letter *letter)
 {
 	struct connection *c = CONTAINER_OF(letter, struct connection, letter);
 
 	if (c->state == CONNECTION_NEW)
-		start(c);
+		connection_start(c);
 	else if (c->state == CONNECTION_CLOSED)
 		free(c);
 	else
@@ -425,8 +425,8 @@ bool connection_open(struct server_loop *home, int fd, const struct address *pee
 
 	if (c) {
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-		c->watch.ready = ready;
-		c->letter.deliver = deliver;
+		c->watch.ready = connection_ready;
+		c->letter.deliver = connection_deliver;
 		c->home = home;
 		c->fd = fd;
 		c->peer = *peer;

@@ -15,7 +15,7 @@
 #define OUT_BYTES_MAX (SIZE_MAX / 4)
 #define COUNTED_BYTES_MIN 4096 /* an answer that is shorter costs no more than its connection */
 
-static void deliver(struct letter *letter);
+static void exchange_deliver(struct letter *letter);
 
 /* ---- life ---- */
 
@@ -74,7 +74,7 @@ static struct http_exchange *allocate(struct server_loop *home)
 	if (!ex)
 		return NULL;
 	ex->home = home;
-	ex->letter.deliver = deliver;
+	ex->letter.deliver = exchange_deliver;
 	arena_init(&ex->arena, home->server->options.arena_bytes_max);
 	strbuf_init(&ex->body, home->server->options.body_bytes_max);
 	strbuf_init(&ex->out, OUT_BYTES_MAX);
@@ -167,7 +167,7 @@ void exchange_post(struct http_exchange *ex)
 		exchange_drop_elsewhere(ex); /* never the last: the caller has one */
 }
 
-static void deliver(struct letter *letter)
+static void exchange_deliver(struct letter *letter)
 {
 	struct http_exchange *ex = CONTAINER_OF(letter, struct http_exchange, letter);
 	void (*resumed)(struct http_exchange *, void *) = ex->resumed;

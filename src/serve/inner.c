@@ -31,7 +31,7 @@ static enum hx_code parse(struct http_exchange *ex, const struct http_inner *inn
 }
 
 /* Before there was an exchange to answer. */
-static void refuse(struct http_inner *inner, enum hx_code code, const char *reason)
+static void inner_refuse(struct http_inner *inner, enum hx_code code, const char *reason)
 {
 	struct http_answer answer;
 
@@ -41,7 +41,7 @@ static void refuse(struct http_inner *inner, enum hx_code code, const char *reas
 }
 
 /* In the loop's thread. */
-static void deliver(struct letter *letter)
+static void inner_deliver(struct letter *letter)
 {
 	struct http_inner *inner = CONTAINER_OF(letter, struct http_inner, letter);
 	struct http_exchange *ex = exchange_new(&inner->server->loops[0]);
@@ -51,7 +51,7 @@ static void deliver(struct letter *letter)
 	if (code) {
 		if (ex)
 			exchange_drop(ex);
-		refuse(inner, code, reason);
+		inner_refuse(inner, code, reason);
 		return;
 	}
 	ex->inner = inner;
@@ -63,7 +63,7 @@ static void deliver(struct letter *letter)
 enum hx_code http_inner_call(struct http_server *server, struct http_inner *inner)
 {
 	inner->server = server;
-	inner->letter.deliver = deliver;
+	inner->letter.deliver = inner_deliver;
 	return mailbox_post(server->loops[0].loop.mailbox, &inner->letter) == MAILBOX_POSTED ? HX_OK : HX_STOPPING;
 }
 

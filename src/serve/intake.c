@@ -126,7 +126,7 @@ static bool is_all_there(const struct wire_head *head, size_t rest)
 }
 
 /* A head is complete, with `rest` bytes after it in the buffer. False: it was refused. */
-static bool take_head(struct connection *c, struct slice head, size_t rest)
+static bool intake_take_head(struct connection *c, struct slice head, size_t rest)
 {
 	const char *reason;
 	enum hx_code code;
@@ -176,7 +176,7 @@ static size_t feed(struct connection *c, struct slice data)
 
 	size_t head = c->scan.at;
 
-	if (!take_head(c, wire_scan_head(&c->scan, data.p), data.n - head))
+	if (!intake_take_head(c, wire_scan_head(&c->scan, data.p), data.n - head))
 		return data.n;
 	/* Somebody has to think about the head first: the rest waits. */
 	return c->state == CONNECTION_BODY ? head + feed_body(c, slice_of(data.p + head, data.n - head)) : head;

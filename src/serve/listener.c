@@ -98,7 +98,7 @@ static bool accept_one(struct listener *listener)
 	return errno != EAGAIN && errno != EWOULDBLOCK;
 }
 
-static void ready(struct watch *watch, uint32_t events)
+static void listener_ready(struct watch *watch, uint32_t events)
 {
 	struct listener *listener = CONTAINER_OF(watch, struct listener, watch);
 
@@ -113,7 +113,7 @@ static void ready(struct watch *watch, uint32_t events)
 			return;
 }
 
-static void deliver(struct letter *letter)
+static void listener_deliver(struct letter *letter)
 {
 	resume_accepting(CONTAINER_OF(letter, struct listener, letter));
 }
@@ -155,7 +155,8 @@ enum hx_code listener_open(struct listener *listener, struct http_server *server
 	const char *text = server->options.listen;
 	enum hx_code code;
 
-	*listener = (struct listener){.watch = {ready}, .letter = {.deliver = deliver}, .server = server, .fd = -1};
+	*listener = (struct listener){
+		.watch = {listener_ready}, .letter = {.deliver = listener_deliver}, .server = server, .fd = -1};
 	deadline_queue_init(&listener->pauses, PAUSE_MS, pause_over);
 	code = address_parse(text, err, &listener->address);
 	if (code != HX_OK)

@@ -44,7 +44,7 @@ void metrics_add_histogram(struct strbuf *text, const char *name, const char *la
 	strbuf_addf(text, " %llu\n", (unsigned long long)sum);
 }
 
-static void add_number(struct strbuf *text, const char *name, const char *help, int64_t value)
+static void metrics_add_number(struct strbuf *text, const char *name, const char *help, int64_t value)
 {
 	if (value >= 0)
 		metrics_add_all(text, &(struct metric){name, "gauge", help, (uint64_t)value}, 1);
@@ -80,10 +80,10 @@ void metrics_add_process(struct strbuf *text)
 	strbuf_addf(text, "hapax_build_info{version=\"%s\"} 1\n", hx_version());
 	add_time(text, "process_cpu_seconds_total", "counter", "Time that processors spent on this process.",
 		 stats.cpu_us);
-	add_number(text, "process_resident_memory_bytes", "Memory of this process, as far as it is in RAM.",
-		   stats.resident_bytes);
-	add_number(text, "process_open_fds", "Descriptors that are open in this process.", stats.open_fds);
-	add_number(text, "process_max_fds", "Descriptors that may be open in this process.", stats.max_fds);
+	metrics_add_number(text, "process_resident_memory_bytes", "Memory of this process, as far as it is in RAM.",
+			   stats.resident_bytes);
+	metrics_add_number(text, "process_open_fds", "Descriptors that are open in this process.", stats.open_fds);
+	metrics_add_number(text, "process_max_fds", "Descriptors that may be open in this process.", stats.max_fds);
 	add_time(text, "process_start_time_seconds", "gauge", "When this process was started, since 1970.",
 		 stats.start_ms < 0 ? -1 : stats.start_ms * 1000);
 }

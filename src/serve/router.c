@@ -157,7 +157,7 @@ static bool query_has(struct slice query, const char *name)
 	return false;
 }
 
-static bool fits(const struct entry *entry, const struct segments *path)
+static bool router_fits(const struct entry *entry, const struct segments *path)
 {
 	if (entry->segments.n != path->n || (entry->route->with && !query_has(path->query, entry->route->with)))
 		return false;
@@ -170,7 +170,7 @@ static bool fits(const struct entry *entry, const struct segments *path)
 	return true;
 }
 
-static const struct entry *find(const struct router *router, const struct segments *path, struct slice method)
+static const struct entry *router_find(const struct router *router, const struct segments *path, struct slice method)
 {
 	const struct entry *best = NULL;
 
@@ -178,7 +178,7 @@ static const struct entry *find(const struct router *router, const struct segmen
 		const struct entry *entry = &router->entries[i];
 
 		if (slice_is(method, entry->route->method) && (!best || entry->literals > best->literals) &&
-		    fits(entry, path))
+		    router_fits(entry, path))
 			best = entry;
 	}
 	return best;
@@ -197,9 +197,9 @@ static void write_allow(const struct router *router, const struct segments *path
 {
 	for (size_t i = 0; i < sizeof known_methods / sizeof *known_methods; i++) {
 		const char *method = known_methods[i];
-		bool get = find(router, path, slice_str("GET")) != NULL;
+		bool get = router_find(router, path, slice_str("GET")) != NULL;
 
-		if (find(router, path, slice_str(method)) || (get && strcmp(method, "HEAD") == 0))
+		if (router_find(router, path, slice_str(method)) || (get && strcmp(method, "HEAD") == 0))
 			strbuf_addf(sb, "%s%s", sb->n > 0 ? ", " : "", method);
 	}
 }
@@ -218,7 +218,7 @@ static void answer_allow(struct http_exchange *exchange, struct slice allow)
 static bool has_any(const struct router *router, const struct segments *path)
 {
 	for (size_t i = 0; i < router->n; i++)
-		if (fits(&router->entries[i], path))
+		if (router_fits(&router->entries[i], path))
 			return true;
 	return false;
 }
@@ -327,9 +327,9 @@ static void route(struct router *router, struct http_exchange *exchange, bool ea
 	}
 	if (cut_path(request->path, &path)) {
 		path.query = request->query;
-		entry = find(router, &path, request->method);
+		entry = router_find(router, &path, request->method);
 		if (!entry && slice_is(request->method, "HEAD"))
-			entry = find(router, &path, slice_str("GET"));
+			entry = router_find(router, &path, slice_str("GET"));
 	} else {
 		path.n = 0;
 	}

@@ -57,7 +57,7 @@ static struct http_server *allocate(const struct server_options *options)
 	return server;
 }
 
-static enum hx_code start(struct http_server *server, struct hx_error *err)
+static enum hx_code server_start(struct http_server *server, struct hx_error *err)
 {
 	bool listens = server->options.listen != NULL;
 	enum hx_code code = listens ? listener_open(&server->listener, server, err) : HX_OK;
@@ -84,7 +84,7 @@ enum hx_code http_server_new(const struct server_options *options, struct http_s
 	server = allocate(options);
 	if (!server)
 		return error_set(err, HX_NO_MEMORY, "out of memory");
-	code = start(server, err);
+	code = server_start(server, err);
 	if (code != HX_OK) {
 		http_server_free(server);
 		return code;

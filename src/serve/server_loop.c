@@ -51,7 +51,7 @@ static void wind_up(struct server_loop *sl)
 	free_spare(sl);
 }
 
-static void *run(void *data)
+static void *server_loop_run(void *data)
 {
 	struct server_loop *sl = data;
 
@@ -83,7 +83,7 @@ enum hx_code server_loop_start(struct server_loop *sl, struct hx_error *err)
 	enum hx_code code;
 
 	sl->running = true;
-	code = thread_start(&sl->thread, run, sl, "a thread of the server", err);
+	code = thread_start(&sl->thread, server_loop_run, sl, "a thread of the server", err);
 	if (code)
 		sl->running = false;
 	return code;

@@ -74,7 +74,7 @@ void http_stream_start(struct http_exchange *exchange, const struct http_answer 
 }
 
 /* Under the mutex. How much of n fits. */
-static size_t add(struct stream *stream, struct slice bytes)
+static size_t stream_add(struct stream *stream, struct slice bytes)
 {
 	size_t overhead = stream->chunked ? CHUNK_OVERHEAD_BYTES : 0;
 	size_t used = stream->filling.n + overhead;
@@ -101,7 +101,7 @@ size_t http_stream_write(struct http_exchange *exchange, struct slice bytes)
 		return taken;
 	pthread_mutex_lock(&stream->mutex);
 	if (!stream->detached && !stream->bodyless) {
-		taken = add(stream, bytes);
+		taken = stream_add(stream, bytes);
 		stream->waiting = taken < bytes.n;
 		stream->aborted |= stream->filling.failed;
 		tell = taken > 0;

@@ -225,7 +225,8 @@ static bool replay(const struct sim_scenario *scenario, const struct sim_edge *p
 	return violation[0] != '\0';
 }
 
-static void tell(const struct sim_scenario *scenario, const struct sim_edge *path, unsigned n, struct strbuf *words)
+static void explore_tell(const struct sim_scenario *scenario, const struct sim_edge *path, unsigned n,
+			 struct strbuf *words)
 {
 	char violation[512];
 
@@ -274,11 +275,11 @@ static void tell_short(struct walk *walk, const struct sim_scenario *scenario, s
 
 	memcpy(path, walk->path, n * sizeof *path);
 	if (getenv("HAPAX_SIM_ANY"))
-		tell(scenario, path, n, words);
+		explore_tell(scenario, path, n, words);
 	else if (find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges))
-		tell(scenario, walk->path, walk->path_n, words);
+		explore_tell(scenario, walk->path, walk->path_n, words);
 	else
-		tell(scenario, path, shrink(scenario, path, n), words);
+		explore_tell(scenario, path, shrink(scenario, path, n), words);
 }
 
 bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struct explore_report *ret_report,
@@ -391,7 +392,7 @@ bool explore_random(const struct sim_scenario *scenario, uint64_t seed, unsigned
 	held = random_runs(walk, seed, runs, steps, trace);
 	if (!held) {
 		strbuf_addf(words, "seed %llu, run %.0f: ", (unsigned long long)seed, walk->report.schedules - 1);
-		tell(scenario, walk->path, shrink(scenario, walk->path, walk->path_n), words);
+		explore_tell(scenario, walk->path, shrink(scenario, walk->path, walk->path_n), words);
 	}
 	*ret_report = walk->report;
 	sim_close(&walk->sim);

@@ -100,7 +100,7 @@ void invariant_before_unit(struct sim *sim, const struct unit *unit, struct sim_
 		sim->scenario->rows->before_unit(sim, unit);
 }
 
-static bool is(const struct unit *unit, const char *name)
+static bool invariant_is(const struct unit *unit, const char *name)
 {
 	return strcmp(unit->lines[0].stmt->name, name) == 0;
 }
@@ -109,16 +109,17 @@ static bool is(const struct unit *unit, const char *name)
 static void check_belief(struct sim *sim, const struct unit *unit, const struct sim_row *row)
 {
 	const struct db_value *params = unit->lines[0].params;
-	bool by_version = is(unit, "subject_transition") || is(unit, "subject_claim") ||
-			  is(unit, "subject_claim_for_call") || is(unit, "subject_seize") || is(unit, "subject_shift");
-	bool past = is(unit, "subject_revert") || is(unit, "subject_take_over");
-	bool by_fence = past || is(unit, "subject_finish") || is(unit, "subject_release") ||
-			is(unit, "subject_advance");
-	bool beat = is(unit, "subject_heartbeat") || is(unit, "subject_hold");
+	bool by_version = invariant_is(unit, "subject_transition") || invariant_is(unit, "subject_claim") ||
+			  invariant_is(unit, "subject_claim_for_call") || invariant_is(unit, "subject_seize") ||
+			  invariant_is(unit, "subject_shift");
+	bool past = invariant_is(unit, "subject_revert") || invariant_is(unit, "subject_take_over");
+	bool by_fence = past || invariant_is(unit, "subject_finish") || invariant_is(unit, "subject_release") ||
+			invariant_is(unit, "subject_advance");
+	bool beat = invariant_is(unit, "subject_heartbeat") || invariant_is(unit, "subject_hold");
 	const char *what = unit->lines[0].stmt->name + strlen("subject_");
 	int64_t fence = beat ? params[0].i : params[2].i;
 
-	if (is(unit, "subject_shift") && params[2].i == 0)
+	if (invariant_is(unit, "subject_shift") && params[2].i == 0)
 		by_version = false; /* of a subject that somebody holds, whatever its version is */
 	if (by_version && row->version != params[2].i)
 		sim_violate(sim, "I2: a %s based on version %lld won over version %lld", what, (long long)params[2].i,
@@ -128,7 +129,7 @@ static void check_belief(struct sim *sim, const struct unit *unit, const struct 
 			    (long long)fence, (long long)row->fence);
 	if ((by_fence || beat) && !row->claimed)
 		sim_violate(sim, "I2: a %s won although nothing was claimed", what);
-	past |= is(unit, "subject_seize") && row->claimed;
+	past |= invariant_is(unit, "subject_seize") && row->claimed;
 	if (past && row->until > sim->clock.wall.ms)
 		sim_violate(sim, "I2: a %s ended a claim whose time had not passed", what);
 }
@@ -150,8 +151,9 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 {
 	struct unit look;
 
-	if (unit->lines_n == 0 || unit->lines[0].rule != UNIT_VERDICT || is(unit, "subject_heartbeat") ||
-	    is(unit, "subject_hold") || strncmp(unit->lines[0].stmt->name, "subject_", strlen("subject_")) != 0)
+	if (unit->lines_n == 0 || unit->lines[0].rule != UNIT_VERDICT || invariant_is(unit, "subject_heartbeat") ||
+	    invariant_is(unit, "subject_hold") ||
+	    strncmp(unit->lines[0].stmt->name, "subject_", strlen("subject_")) != 0)
 		return;
 	if (unit->subjects_n == 0 || unit->subjects[0] < 0)
 		return; /* it is about rows that are no subjects */
@@ -323,7 +325,7 @@ static void check_sleepers(struct sim *sim)
 }
 
 /* Runs a janitor to its end in the world as it is; every unit commits. */
-static void sweep(struct sim *sim, const struct janitor_rules *rules)
+static void invariant_sweep(struct sim *sim, const struct janitor_rules *rules)
 {
 	struct janitor janitor;
 	struct unit unit;
@@ -359,7 +361,7 @@ void invariant_quiet(struct sim *sim)
 	sim_save(sim, &saved);
 	sim_savepoint(sim);
 	sim_set_now(sim, (struct wall_time){sim->state.now.ms + 1000000000});
-	sweep(sim, &(struct janitor_rules){1, &rule});
+	invariant_sweep(sim, &(struct janitor_rules){1, &rule});
 	for (unsigned i = 1; i <= scenario->subjects_n; i++) {
 		struct sim_row row;
 

@@ -64,14 +64,14 @@ uint64_t reads_key(const struct unit *unit, uint64_t store, int64_t now_ms)
 	return key;
 }
 
-static struct read_answer **slot_of(const struct reads *reads, uint64_t key)
+static struct read_answer **reads_slot_of(const struct reads *reads, uint64_t key)
 {
 	return &reads->slots[key & (SLOTS - 1)];
 }
 
 bool reads_find(struct reads *reads, uint64_t key, struct unit_result *ret_result)
 {
-	const struct read_answer *answer = *slot_of(reads, key);
+	const struct read_answer *answer = *reads_slot_of(reads, key);
 
 	if (!answer || answer->key != key)
 		return false;
@@ -131,7 +131,7 @@ static size_t size_of(const struct unit *unit, const struct unit_result *result)
 }
 
 /* Copies the cells of all lines, and after them their bytes, each with a NUL as the driver has it. */
-static void fill(struct read_answer *answer, const struct unit_result *result)
+static void reads_fill(struct read_answer *answer, const struct unit_result *result)
 {
 	struct db_value *cell = (struct db_value *)(void *)(answer->rows + answer->lines_n);
 	char *bytes;
@@ -156,14 +156,14 @@ static void fill(struct read_answer *answer, const struct unit_result *result)
 
 void reads_keep(struct reads *reads, uint64_t key, const struct unit *unit, const struct unit_result *result)
 {
-	struct read_answer **slot = slot_of(reads, key), *answer = malloc(size_of(unit, result));
+	struct read_answer **slot = reads_slot_of(reads, key), *answer = malloc(size_of(unit, result));
 
 	ASSERT(answer);
 	answer->key = key;
 	answer->verdict = result->verdict;
 	answer->line = result->line;
 	answer->lines_n = unit->lines_n;
-	fill(answer, result);
+	reads_fill(answer, result);
 	if (*slot) {
 		(*slot)->next = reads->replaced;
 		reads->replaced = *slot;

@@ -134,7 +134,7 @@ struct act_call sim_call_of(const struct sim_actor *actor)
 
 /* ---- groups ---- */
 
-static void sink_answer(struct group_sink *base, size_t i, const struct unit_result *result)
+static void sim_sink_answer(struct group_sink *base, size_t i, const struct unit_result *result)
 {
 	struct sim_sink *sink = (struct sim_sink *)base;
 	struct sim_actor *actor = &sink->sim->state.actors[sink->actors[i]];
@@ -147,7 +147,7 @@ static void sink_answer(struct group_sink *base, size_t i, const struct unit_res
 }
 
 /* Wakes stay on their node: across nodes there are only hints. */
-static void sink_wake(struct group_sink *base, int64_t topic)
+static void sim_sink_wake(struct group_sink *base, int64_t topic)
 {
 	struct sim_sink *sink = (struct sim_sink *)base;
 	struct sim *sim = sink->sim;
@@ -165,7 +165,7 @@ static void sink_wake(struct group_sink *base, int64_t topic)
 
 static void sink_init(struct sim_sink *sink, struct sim *sim, unsigned node, const struct sim_group *group)
 {
-	sink->base = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
+	sink->base = (struct group_sink){.answer = sim_sink_answer, .wake = sim_sink_wake};
 	sink->sim = sim;
 	sink->node = node;
 	sink->n = 0;
@@ -257,7 +257,7 @@ static void try_units(struct sim_sink *sink)
 	}
 }
 
-static void execute(struct sim *sim, unsigned node, unsigned mask)
+static void sim_execute(struct sim *sim, unsigned node, unsigned mask)
 {
 	struct sim_group *group = &sim->state.open[node];
 	struct sim_sink sink;
@@ -351,7 +351,7 @@ static void commit(struct sim *sim, unsigned node, enum sim_commit how)
 	}
 }
 
-static void resolve(struct sim *sim, bool lands)
+static void sim_resolve(struct sim *sim, bool lands)
 {
 	struct sim_group group = sim->state.doubt;
 	struct sim_sink sink;
@@ -465,13 +465,13 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 		read_now(sim, edge.who);
 		break;
 	case EDGE_EXECUTE:
-		execute(sim, edge.who, edge.mask);
+		sim_execute(sim, edge.who, edge.mask);
 		break;
 	case EDGE_COMMIT:
 		commit(sim, edge.who, edge.how);
 		break;
 	case EDGE_RESOLVE:
-		resolve(sim, edge.how);
+		sim_resolve(sim, edge.how);
 		break;
 	case EDGE_ACT:
 		end_act(sim, edge.who, edge.how);

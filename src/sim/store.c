@@ -38,7 +38,7 @@ void sim_store_release(struct sim_store *store)
 
 /* ---- SQLite ---- */
 
-static struct unit_result execute(struct sim *sim, struct unit *unit)
+static struct unit_result store_execute(struct sim *sim, struct unit *unit)
 {
 	struct unit_result result = {.verdict = UNIT_FAILED};
 	struct hx_error err;
@@ -55,7 +55,7 @@ static void execute_alone(struct sim *sim, const struct db_stmt *stmt)
 	LOCAL_UNIT(unit);
 
 	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
-	(void)execute(sim, &unit); /* what fails is a violation */
+	(void)store_execute(sim, &unit); /* what fails is a violation */
 }
 
 /* How much of what SQLite has done the walk sees. */
@@ -99,7 +99,7 @@ static void do_step(struct sim *sim, struct store_step *step)
 		return;
 	}
 	sim->clock.wall = step->at;
-	if (execute(sim, step->unit).verdict != step->verdict)
+	if (store_execute(sim, step->unit).verdict != step->verdict)
 		sim_violate(sim, "the simulator remembers of a unit what is not so");
 }
 
@@ -118,7 +118,7 @@ static void catch_up(struct sim *sim)
 static struct unit_result ask_store(struct sim *sim, struct unit *unit)
 {
 	catch_up(sim);
-	return execute(sim, unit);
+	return store_execute(sim, unit);
 }
 
 /* ---- what the walk sees ---- */

@@ -70,7 +70,7 @@ static void copy_result(const struct unit *unit, const struct unit_result *from,
 	}
 }
 
-static void sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
+static void aside_sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
 {
 	struct worker *w = (struct worker *)((char *)sink - offsetof(struct worker, sink));
 	struct errand *errand = w->errands[i];
@@ -80,11 +80,11 @@ static void sink_answer(struct group_sink *sink, size_t i, const struct unit_res
 }
 
 /* The lane that sent it wakes whoever is to be woken. */
-static void sink_wake(struct group_sink *sink UNUSED, int64_t topic UNUSED)
+static void aside_sink_wake(struct group_sink *sink UNUSED, int64_t topic UNUSED)
 {
 }
 
-static void refuse(struct errand *errand, const struct hx_error *error)
+static void aside_refuse(struct errand *errand, const struct hx_error *error)
 {
 	errand->result.verdict = UNIT_FAILED;
 	errand->result.line = -1;
@@ -95,7 +95,7 @@ static void refuse(struct errand *errand, const struct hx_error *error)
 
 /* ---- a go ---- */
 
-static enum hx_code open_store(struct worker *w, struct hx_error *err)
+static enum hx_code aside_open_store(struct worker *w, struct hx_error *err)
 {
 	struct db *db = NULL;
 	enum hx_code code = w->db ? HX_OK : db_open(&w->aside->options.db, &db, err);
@@ -157,9 +157,9 @@ static void run_taken(struct worker *w)
 	uint64_t failed_before = w->stats.failed;
 	struct hx_error err = {0};
 
-	if (open_store(w, &err))
+	if (aside_open_store(w, &err))
 		for (size_t i = 0; i < w->n; i++)
-			refuse(w->errands[i], &err);
+			aside_refuse(w->errands[i], &err);
 	else if (run_go(w))
 		give_back(w, failed_before);
 	else
@@ -261,7 +261,7 @@ static void run_unlocked(struct worker *w, struct errand *given_up, const struct
 {
 	pthread_mutex_unlock(&w->aside->mutex);
 	if (given_up)
-		refuse(given_up, why);
+		aside_refuse(given_up, why);
 	else
 		run_taken(w);
 	pthread_mutex_lock(&w->aside->mutex);
@@ -334,7 +334,7 @@ static enum hx_code start_worker(struct aside *aside, size_t i, struct hx_error 
 
 	w->aside = aside;
 	w->place = i < ASIDE_TRIES ? PLACE_TRY : PLACE_LONG;
-	w->sink = (struct group_sink){.answer = sink_answer, .wake = sink_wake};
+	w->sink = (struct group_sink){.answer = aside_sink_answer, .wake = aside_sink_wake};
 	w->trouble = (struct trouble){.log = aside->options.log, .who = "aside", .number = (int64_t)i + 1};
 	arena_init(&w->arena, ARENA_BYTES_MAX);
 	return thread_start(&w->thread, work, w, "a thread for the user's SQL", err);

@@ -16,7 +16,7 @@ struct taken {
 static _Thread_local struct taken taken[SLOTS];
 static _Thread_local uint32_t taken_round;
 
-static struct taken *slot_of(int64_t subject)
+static struct taken *group_slot_of(int64_t subject)
 {
 	size_t slot = (size_t)((uint64_t)subject * 0x9e3779b97f4a7c15u >> 40) % SLOTS;
 
@@ -31,7 +31,7 @@ static bool may_join(const struct unit *unit, bool *ret_shares)
 
 	*ret_shares = false;
 	for (unsigned s = 0; s < unit->subjects_n; s++) {
-		const struct taken *slot = slot_of(unit->subjects[s]);
+		const struct taken *slot = group_slot_of(unit->subjects[s]);
 		bool met = slot->round == taken_round, may = !met;
 
 		may |= serial && slot->shared; /* mutant: plain-beside-serial -> may |= slot->shared; */
@@ -45,7 +45,7 @@ static bool may_join(const struct unit *unit, bool *ret_shares)
 static void take_subjects(const struct unit *unit, bool chosen)
 {
 	for (unsigned s = 0; s < unit->subjects_n; s++) {
-		struct taken *slot = slot_of(unit->subjects[s]);
+		struct taken *slot = group_slot_of(unit->subjects[s]);
 
 		*slot = (struct taken){unit->subjects[s], taken_round, chosen && unit_is_serial(unit)};
 	}
@@ -182,7 +182,7 @@ static bool is_over(const struct group *group, struct db *db)
 }
 
 /* HX_BUSY: another program has the write lock, and it is to be tried later. */
-static enum hx_code begin(const struct group *group, struct db *db, struct hx_error *err)
+static enum hx_code group_begin(const struct group *group, struct db *db, struct hx_error *err)
 {
 	enum hx_code code;
 
@@ -199,7 +199,7 @@ static enum hx_code try_once(struct group *group, const struct run *run, struct 
 
 	group->phase = GROUP_BUILT;
 	run->db->limit = limit;
-	code = begin(group, run->db, err);
+	code = group_begin(group, run->db, err);
 	if (!code)
 		code = run->db->driver->execute(run->db, group->units, group->n, group->results, run->arena, err);
 	if (!code) {
@@ -258,7 +258,8 @@ static void count_size(size_t n, struct group_stats *stats)
 	stats->sizes[i]++;
 }
 
-static void count(const struct group *group, struct mono_time began, struct mono_time now, struct group_stats *stats)
+static void group_count(const struct group *group, struct mono_time began, struct mono_time now,
+			struct group_stats *stats)
 {
 	stats->groups++;
 	stats->units += group->n;
@@ -313,7 +314,7 @@ static void end_with(struct group *group, const struct run *run, enum hx_code co
 	else
 		group_overrule(group, code == HX_OUTCOME_UNKNOWN ? GROUP_IN_DOUBT : GROUP_FAILED, err);
 	group_settle(group, run->sink);
-	count(group, began, answered, run->stats);
+	group_count(group, began, answered, run->stats);
 }
 
 /* In words that its owner can do something with. */

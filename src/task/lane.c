@@ -151,7 +151,7 @@ static void resume(struct lane *lane, struct seat *seat)
 	lane_carry_out(lane, seat, &ask, pooled ? ask.unit : NULL);
 }
 
-static void sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
+static void lane_sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
@@ -159,7 +159,7 @@ static void sink_answer(struct group_sink *sink, size_t i, const struct unit_res
 		  &(struct answer){.kind = ANSWER_COMMIT, .result = result, .sent = lane->sent});
 }
 
-static void sink_wake(struct group_sink *sink, int64_t topic)
+static void lane_sink_wake(struct group_sink *sink, int64_t topic)
 {
 	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
 
@@ -456,7 +456,7 @@ static void give_way(struct lane *lane)
 	resume_ready(lane);
 }
 
-static void *run(void *context)
+static void *lane_run(void *context)
 {
 	struct lane *lane = context;
 	bool tended = true;
@@ -550,7 +550,7 @@ void lane_read_stats(struct lane *lane, struct lane_stats *ret_stats)
 	ret_stats->seats = lane->inbox.seats_n;
 }
 
-static void destroy(struct lane *lane)
+static void lane_destroy(struct lane *lane)
 {
 	db_close(lane->db);
 	timers_release(&lane->timers);
@@ -569,7 +569,8 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	if (!lane)
 		return error_set(err, HX_NO_MEMORY, "a lane");
 	lane->options = *options;
-	lane->sink = (struct group_sink){sink_answer, sink_wake, options->aside ? sink_elsewhere : NULL, sink_offer};
+	lane->sink = (struct group_sink){lane_sink_answer, lane_sink_wake, options->aside ? sink_elsewhere : NULL,
+					 sink_offer};
 	lane->trouble = (struct trouble){.log = options->log, .who = "lane", .number = options->number};
 	lane_list_init(&lane->ready);
 	lane_list_init(&lane->pending);
@@ -592,11 +593,11 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	if (!code)
 		lane_wait_init(lane);
 	if (!code)
-		code = thread_start(&lane->thread, run, lane, "a lane's thread", err);
+		code = thread_start(&lane->thread, lane_run, lane, "a lane's thread", err);
 	if (code && options->opened)
 		lane->db = NULL; /* still the caller's */
 	if (code)
-		destroy(lane);
+		lane_destroy(lane);
 	else
 		*ret_lane = lane;
 	return code;
@@ -624,5 +625,5 @@ void lane_free(struct lane *lane)
 	if (!lane)
 		return;
 	lane_stop(lane, /* drain_ms= */ 0);
-	destroy(lane);
+	lane_destroy(lane);
 }

@@ -31,7 +31,7 @@ struct stand {
 	struct lane_place *lookout;      /* NULL: nobody sleeps here */
 };
 
-static void append(struct place_list *list, struct lane_place *place)
+static void lane_stands_append(struct place_list *list, struct lane_place *place)
 {
 	place->before = list->last;
 	place->next = NULL;
@@ -45,7 +45,7 @@ static void take_out(struct place_list *list, struct lane_place *place)
 	*(place->next ? &place->next->before : &list->last) = place->before;
 }
 
-static struct stand **find(struct lane *lane, int64_t name)
+static struct stand **lane_stands_find(struct lane *lane, int64_t name)
 {
 	struct stand **at = &lane->stands[lane_bucket((uint64_t)name)];
 
@@ -61,9 +61,9 @@ static bool sleeps(const struct lane_place *place)
 
 /* ---- coming and going ---- */
 
-static void enter(struct lane *lane, struct seat *seat, struct lane_place *place)
+static void lane_stands_enter(struct lane *lane, struct seat *seat, struct lane_place *place)
 {
-	struct stand **at = find(lane, place->stand);
+	struct stand **at = lane_stands_find(lane, place->stand);
 
 	if (!*at)
 		*at = calloc(1, sizeof **at);
@@ -71,14 +71,14 @@ static void enter(struct lane *lane, struct seat *seat, struct lane_place *place
 	if (!*at)
 		return;
 	(*at)->name = place->stand;
-	append(&(*at)->awake, place);
+	lane_stands_append(&(*at)->awake, place);
 	atomic_fetch_add(&lane->places_n[lane_bucket((uint64_t)place->stand)], 1);
 }
 
 void lane_places_enter(struct lane *lane, struct seat *seat)
 {
 	for (size_t i = 0; i < seat->places_n; i++)
-		enter(lane, seat, &seat->places[i]);
+		lane_stands_enter(lane, seat, &seat->places[i]);
 }
 
 /* The last one to come will be here for longest. It looks at once: it does not know what is due when. */
@@ -93,7 +93,7 @@ static void appoint(struct lane *lane, struct stand *stand)
 
 static void forget_if_empty(struct lane *lane, int64_t name)
 {
-	struct stand **at = find(lane, name), *stand = *at;
+	struct stand **at = lane_stands_find(lane, name), *stand = *at;
 
 	if (stand && !stand->asleep.first && !stand->awake.first) {
 		*at = stand->next;
@@ -102,7 +102,7 @@ static void forget_if_empty(struct lane *lane, int64_t name)
 }
 
 /* Returns what it was given and leaves behind. */
-static uint32_t leave(struct lane *lane, struct seat *seat, struct lane_place *place, size_t took)
+static uint32_t lane_stands_leave(struct lane *lane, struct seat *seat, struct lane_place *place, size_t took)
 {
 	struct stand *stand = place->at;
 
@@ -127,7 +127,7 @@ void lane_places_leave(struct lane *lane, struct seat *seat)
 		uint32_t left = 0;
 
 		if (place->at)
-			left = leave(lane, seat, place, seat->took ? seat->took(seat, i) : 0);
+			left = lane_stands_leave(lane, seat, place, seat->took ? seat->took(seat, i) : 0);
 		pass_on(lane, place->stand, left);
 	}
 }
@@ -171,7 +171,7 @@ bool lane_places_sleep(struct lane *lane, struct seat *seat, const struct ask *a
 			relieved = false;
 		}
 		take_out(&place->at->awake, place);
-		append(&place->at->asleep, place);
+		lane_stands_append(&place->at->asleep, place);
 	}
 	seat->asleep = seat->places_n > 0;
 	if (relieved)
@@ -187,7 +187,7 @@ void lane_places_wake(struct seat *seat)
 		if (!place->at)
 			continue;
 		take_out(&place->at->asleep, place);
-		append(&place->at->awake, place);
+		lane_stands_append(&place->at->awake, place);
 	}
 	seat->asleep = false;
 }
@@ -251,7 +251,7 @@ static void send_on(struct lane *lane, struct passed_offer *p)
 
 void lane_pass_offer(struct lane *lane, struct passed_offer p)
 {
-	struct stand *stand = *find(lane, p.offer.stand);
+	struct stand *stand = *lane_stands_find(lane, p.offer.stand);
 
 	if (stand)
 		p.offer.n -= give_here(lane, stand, p.offer.n);

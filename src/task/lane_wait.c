@@ -74,7 +74,7 @@ void lane_wait_stopping(struct lane *lane)
 }
 
 /* Certainly nothing of its unit was done. */
-static void refuse(struct lane *lane, struct seat *seat)
+static void lane_wait_refuse(struct lane *lane, struct seat *seat)
 {
 	struct unit spare;
 	struct ask ask = {.unit = &spare}; /* cppcheck-suppress uninitvar */
@@ -119,7 +119,7 @@ void lane_refuse_late(struct lane *lane)
 		(void)take_late(&lane->limited, &late, now);
 	(void)take_late(&lane->held, &late, now);
 	while ((seat = lane_list_pop(&late)))
-		refuse(lane, seat);
+		lane_wait_refuse(lane, seat);
 }
 
 /* They have not begun: they start, and are refused what they ask for. */
@@ -136,7 +136,7 @@ static void refuse_late_callers(struct lane *lane, struct mono_time now)
 		lane_answer_seat(lane, seat, &(struct answer){.kind = ANSWER_START});
 		seat->task->kind->ask(seat->task, &ask);
 		if (ask.kind == ASK_COMMIT)
-			refuse(lane, seat);
+			lane_wait_refuse(lane, seat);
 		else
 			lane_carry_out(lane, seat, &ask, /* unit= */ NULL);
 	}

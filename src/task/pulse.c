@@ -37,7 +37,7 @@ struct mono_time lease_beat_again(const struct lease *lease, struct mono_time no
 
 enum { BEAT_NEW, BEAT_SENT, BEAT_DONE };
 
-static void take_start(struct beat *beat, const struct answer *answer)
+static void pulse_take_start(struct beat *beat, const struct answer *answer)
 {
 	beat->sent = answer->mono;
 	task_go(&beat->task, BEAT_SENT);
@@ -65,7 +65,7 @@ TASK_UNIT(build_renew, struct beat, beat,
 	  beat->renew(unit, beat->lease.subject, beat->lease.fence, beat->lease.lease_ms));
 
 static const TASK_STATES(struct beat) beat_states[] = {
-	[BEAT_NEW] = {"new", take_start},
+	[BEAT_NEW] = {"new", pulse_take_start},
 	[BEAT_SENT] = {"renewing", take_renewed, build_renew},
 	[BEAT_DONE] = {"done"},
 };

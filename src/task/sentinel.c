@@ -38,7 +38,7 @@ DB_STMT(stmt_probe, "probe", "", "", "DELETE FROM hx_ids WHERE place < 0", .pg_s
 
 enum { PROBE_NEW, PROBE_ASKED, PROBE_BACK };
 
-static void take_probed(struct probe *p, const struct answer *answer)
+static void sentinel_take_probed(struct probe *p, const struct answer *answer)
 {
 	p->ok = answer->result->verdict == UNIT_WON;
 	p->sent = answer->sent.ns != 0;
@@ -52,7 +52,7 @@ static void build_probe(const struct probe *p UNUSED, struct unit *unit)
 
 static const TASK_STATES(struct probe) probe_states[] = {
 	[PROBE_NEW] = {"new", .then = PROBE_ASKED},
-	[PROBE_ASKED] = {"asked", take_probed, build_probe},
+	[PROBE_ASKED] = {"asked", sentinel_take_probed, build_probe},
 	[PROBE_BACK] = {"back"},
 };
 
@@ -102,7 +102,7 @@ static const char *verdict(const struct sentinel *s)
 	return NULL;
 }
 
-static void look(struct sentinel *s)
+static void sentinel_look(struct sentinel *s)
 {
 	/* Three quarters of the time: who has asked is answered within all of it. */
 	struct mono_time by = time_in_ms(s->options.timeout_ms - s->options.timeout_ms / 4);
@@ -115,7 +115,7 @@ static void look(struct sentinel *s)
 		;
 }
 
-static void note(struct sentinel *s, const char *why)
+static void sentinel_note(struct sentinel *s, const char *why)
 {
 	if (why && !s->why)
 		log_error(s->options.log, "the store is lost: this node is not ready", log_text("detail", why));
@@ -138,7 +138,7 @@ static void answer_all(struct sentinel *s, const char *why)
 }
 
 /* Until somebody asks, or it is time to look again. */
-static void rest(struct sentinel *s)
+static void sentinel_rest(struct sentinel *s)
 {
 	int64_t ms = s->why ? AWAY_MS : s->options.every_ms;
 	struct mono_time until = ms ? time_in_ms(ms) : (struct mono_time){INT64_MAX};
@@ -147,19 +147,19 @@ static void rest(struct sentinel *s)
 		;
 }
 
-static void *run(void *context)
+static void *sentinel_run(void *context)
 {
 	struct sentinel *s = context;
 
 	LOCKED(&s->monitor.mutex);
 	while (!s->stopping) {
-		rest(s);
+		sentinel_rest(s);
 		if (s->stopping)
 			break;
-		look(s);
+		sentinel_look(s);
 		if (s->stopping)
 			break;
-		note(s, verdict(s));
+		sentinel_note(s, verdict(s));
 		answer_all(s, s->why);
 	}
 	answer_all(s, "it is stopping");
@@ -168,7 +168,7 @@ static void *run(void *context)
 
 /* ---- from outside ---- */
 
-static void destroy(struct sentinel *s)
+static void sentinel_destroy(struct sentinel *s)
 {
 	monitor_release(&s->monitor);
 	free(s);
@@ -191,9 +191,9 @@ enum hx_code sentinel_new(const struct sentinel_options *options, struct sentine
 	for (size_t i = 0; i < s->probes_n; i++)
 		s->probes[i].sentinel = s;
 	monitor_init(&s->monitor);
-	code = thread_start(&s->thread, run, s, "the sentinel's thread", err);
+	code = thread_start(&s->thread, sentinel_run, s, "the sentinel's thread", err);
 	if (code)
-		destroy(s);
+		sentinel_destroy(s);
 	else
 		*ret_sentinel = s;
 	return code;
@@ -234,5 +234,5 @@ void sentinel_free(struct sentinel *s)
 	if (!s)
 		return;
 	sentinel_stop(s);
-	destroy(s);
+	sentinel_destroy(s);
 }

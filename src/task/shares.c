@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void append(struct shares *shares, struct share *share)
+static void shares_append(struct shares *shares, struct share *share)
 {
 	share->next = NULL;
 	*shares->last = share;
@@ -33,7 +33,7 @@ void shares_init(struct shares *shares, size_t tries, size_t longs)
 	*shares = (struct shares){.free = {[PLACE_TRY] = tries, [PLACE_LONG] = longs}};
 	shares->last = &shares->first;
 	share_init(&shares->ours, /* tenant= */ 0);
-	append(shares, &shares->ours);
+	shares_append(shares, &shares->ours);
 }
 
 static struct share *share_of(struct shares *shares, uint64_t tenant)
@@ -48,7 +48,7 @@ static struct share *share_of(struct shares *shares, uint64_t tenant)
 	if (!share)
 		return &shares->ours;
 	share_init(share, tenant);
-	append(shares, share);
+	shares_append(shares, share);
 	return share;
 }
 
@@ -77,7 +77,7 @@ struct share *shares_next(const struct shares *shares, enum place place)
 void shares_begin(struct shares *shares, struct share *share, enum place place)
 {
 	unlink_share(shares, share);
-	append(shares, share);
+	shares_append(shares, share);
 	share->held[place]++;
 	shares->free[place]--;
 }

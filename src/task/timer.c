@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void put(struct timers *t, size_t place, struct timer *timer)
+static void timer_put(struct timers *t, size_t place, struct timer *timer)
 {
 	t->heap[place] = timer;
 	timer->place = place;
@@ -14,8 +14,8 @@ static void sift_up(struct timers *t, struct timer *timer)
 	size_t i = timer->place;
 
 	for (; i > 1 && t->heap[i / 2]->due.ns > timer->due.ns; i /= 2)
-		put(t, i, t->heap[i / 2]);
-	put(t, i, timer);
+		timer_put(t, i, t->heap[i / 2]);
+	timer_put(t, i, timer);
 }
 
 static void sift_down(struct timers *t, struct timer *timer)
@@ -29,10 +29,10 @@ static void sift_down(struct timers *t, struct timer *timer)
 			child++;
 		if (child > t->n || t->heap[child]->due.ns >= timer->due.ns)
 			break;
-		put(t, i, t->heap[child]);
+		timer_put(t, i, t->heap[child]);
 		i = child;
 	}
-	put(t, i, timer);
+	timer_put(t, i, timer);
 }
 
 void timers_release(struct timers *timers)
@@ -58,7 +58,7 @@ enum hx_code timer_set(struct timers *timers, struct timer *timer, struct mono_t
 	if (!timer->place) {
 		if (timers->n == timers->capacity && grow(timers))
 			return HX_NO_MEMORY;
-		put(timers, ++timers->n, timer);
+		timer_put(timers, ++timers->n, timer);
 	}
 	timer->due = due;
 	sift_up(timers, timer);
@@ -78,7 +78,7 @@ void timer_cancel(struct timers *timers, struct timer *timer)
 	timer->place = 0;
 	if (last == timer)
 		return;
-	put(timers, place, last);
+	timer_put(timers, place, last);
 	sift_up(timers, last);
 	sift_down(timers, last);
 }

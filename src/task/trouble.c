@@ -5,7 +5,7 @@
 
 #include "base/id.h"
 
-static bool failed(const struct unit_result *result)
+static bool trouble_failed(const struct unit_result *result)
 {
 	return result->verdict == UNIT_FAILED || result->verdict == UNIT_UNKNOWN;
 }
@@ -18,7 +18,7 @@ static bool is_of_unit(enum hx_code code)
 
 static bool is_of_store(const struct unit_result *result)
 {
-	return failed(result) && !is_of_unit(result->error.code) && result->error.code != HX_TOO_LARGE &&
+	return trouble_failed(result) && !is_of_unit(result->error.code) && result->error.code != HX_TOO_LARGE &&
 	       result->error.code != HX_STOPPING;
 }
 
@@ -86,13 +86,13 @@ void trouble_note(struct trouble *t, struct unit *const units[], const struct un
 	for (size_t i = 0; i < n; i++) {
 		if (!units[i])
 			continue;
-		if (failed(&results[i]) && is_of_unit(results[i].error.code))
+		if (trouble_failed(&results[i]) && is_of_unit(results[i].error.code))
 			tell_unit(t, units[i], &results[i].error, now);
 		if (is_of_store(&results[i])) {
 			failed_n++;
 			last = i;
 		}
-		works |= !failed(&results[i]) && units[i]->lines[0].stmt == t->stmt;
+		works |= !trouble_failed(&results[i]) && units[i]->lines[0].stmt == t->stmt;
 	}
 	if (failed_n) {
 		tell_store(t, units[last], &results[last].error, failed_n, now);

@@ -24,7 +24,7 @@ static void abort_those_over(struct warden *w)
 		}
 }
 
-static void *run(void *context)
+static void *warden_run(void *context)
 {
 	struct warden *w = context;
 
@@ -50,7 +50,7 @@ enum hx_code warden_new(struct clock *clock, struct warden **ret_warden, struct 
 		return error_set(err, HX_NO_MEMORY, "a warden");
 	w->clock = clock;
 	monitor_init(&w->monitor);
-	code = thread_start(&w->thread, run, w, "a warden's thread", err);
+	code = thread_start(&w->thread, warden_run, w, "a warden's thread", err);
 	if (code)
 		free(w);
 	else

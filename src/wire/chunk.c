@@ -48,7 +48,7 @@ static const char *take_line_start(struct chunk_decoder *d, char c)
 	return NULL;
 }
 
-static const char *take_name(struct chunk_decoder *d, char c)
+static const char *chunk_take_name(struct chunk_decoder *d, char c)
 {
 	if (c == ':')
 		d->state = VALUE;
@@ -57,7 +57,7 @@ static const char *take_name(struct chunk_decoder *d, char c)
 	return NULL;
 }
 
-static const char *take_value(struct chunk_decoder *d, char c)
+static const char *chunk_take_value(struct chunk_decoder *d, char c)
 {
 	if (c == '\r')
 		d->state = VALUE_LF;
@@ -90,9 +90,9 @@ static const char *take_char(struct chunk_decoder *d, char c)
 	case LINE:
 		return take_line_start(d, c);
 	case NAME:
-		return take_name(d, c);
+		return chunk_take_name(d, c);
 	case VALUE:
-		return take_value(d, c);
+		return chunk_take_value(d, c);
 	case VALUE_LF:
 		return take_exactly(d, c, '\n', LINE);
 	case END_LF:

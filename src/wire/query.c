@@ -14,7 +14,7 @@ static bool needs_decoding(struct slice raw, bool plus_is_space)
 }
 
 /* Writes at most raw.n bytes to `to`. False if an escape is not complete. */
-static bool decode(struct slice raw, bool plus_is_space, char *to, size_t *ret_n)
+static bool query_decode(struct slice raw, bool plus_is_space, char *to, size_t *ret_n)
 {
 	size_t n = 0;
 
@@ -46,7 +46,7 @@ enum hx_code percent_decode(struct slice raw, bool plus_is_space, struct arena *
 		if (!to)
 			return arena_error(arena, err);
 		text.p = to;
-		if (!decode(raw, plus_is_space, to, &text.n))
+		if (!query_decode(raw, plus_is_space, to, &text.n))
 			return error_set(err, HX_VALIDATION_ERROR, "there is an incomplete percent escape in \"%s\"",
 					 excerpt_of(raw).text);
 	}

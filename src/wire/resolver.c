@@ -40,7 +40,7 @@ struct resolver {
 
 /* ---- asking ---- */
 
-static int ask(const char *host, const char *port, int flags, struct addresses *ret)
+static int ask_resolver(const char *host, const char *port, int flags, struct addresses *ret)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags}, *found = NULL;
 	int error = getaddrinfo(host, port, &hints, &found);
@@ -82,17 +82,17 @@ bool resolve_without_asking(const char *host, const char *port, struct addresses
 		return true;
 	}
 	return ((host[0] >= '0' && host[0] <= '9') || strchr(host, ':')) &&
-	       ask(host, port, AI_NUMERICHOST, ret_addresses) == 0;
+	       ask_resolver(host, port, AI_NUMERICHOST, ret_addresses) == 0;
 }
 
 int resolve_now(const char *host, const char *port, struct addresses *ret_addresses)
 {
-	return resolve_without_asking(host, port, ret_addresses) ? 0 : ask(host, port, 0, ret_addresses);
+	return resolve_without_asking(host, port, ret_addresses) ? 0 : ask_resolver(host, port, 0, ret_addresses);
 }
 
 /* ---- questions and failures, with the mutex held ---- */
 
-static struct question **slot_of(struct resolver *resolver, const char *host)
+static struct question **resolver_slot_of(struct resolver *resolver, const char *host)
 {
 	struct question **slot = &resolver->buckets[hash_bytes(0, host, strlen(host)) % QUESTION_BUCKETS];
 
@@ -133,9 +133,10 @@ static void answer_lookup(struct lookup *lookup, int error, const struct address
 }
 
 /* All who want to know, and the question is over. */
-static void answer(struct resolver *resolver, struct question *question, int error, const struct addresses *addresses)
+static void resolver_answer(struct resolver *resolver, struct question *question, int error,
+			    const struct addresses *addresses)
 {
-	struct question **slot = slot_of(resolver, question->host);
+	struct question **slot = resolver_slot_of(resolver, question->host);
 
 	ASSERT(*slot == question);
 	*slot = question->next_in_bucket;
@@ -161,7 +162,7 @@ static struct question *take_question(struct resolver *resolver)
 			resolver->last = &resolver->first;
 		if (question->lookups)
 			return question;
-		answer(resolver, question, EAI_AGAIN, &(struct addresses){0});
+		resolver_answer(resolver, question, EAI_AGAIN, &(struct addresses){0});
 	}
 	return NULL;
 }
@@ -172,7 +173,7 @@ static void free_resolver(struct resolver *resolver)
 	free(resolver);
 }
 
-static void *run(void *context)
+static void *resolver_run(void *context)
 {
 	struct resolver *resolver = context;
 	struct question *question;
@@ -184,11 +185,11 @@ static void *run(void *context)
 		int error;
 
 		pthread_mutex_unlock(&resolver->mutex);
-		error = ask(question->host, /* port= */ NULL, 0, &addresses);
+		error = ask_resolver(question->host, /* port= */ NULL, 0, &addresses);
 		pthread_mutex_lock(&resolver->mutex);
 		if (error)
 			remember_failure(resolver, question->host, error);
-		answer(resolver, question, error, &addresses);
+		resolver_answer(resolver, question, error, &addresses);
 	}
 	resolver->threads--;
 	last = resolver->ended && resolver->threads == 0;
@@ -204,7 +205,7 @@ static bool start_thread(struct resolver *resolver)
 	struct thread thread;
 	struct hx_error err;
 
-	if (thread_start(&thread, run, resolver, "a resolver's thread", &err))
+	if (thread_start(&thread, resolver_run, resolver, "a resolver's thread", &err))
 		return false;
 	pthread_detach(thread.id);
 	return true;
@@ -238,7 +239,7 @@ void resolver_free(struct resolver *resolver)
 		free_resolver(resolver);
 }
 
-static void deliver(struct letter *letter)
+static void resolver_deliver(struct letter *letter)
 {
 	struct lookup *lookup = (struct lookup *)letter; /* its first member */
 
@@ -246,20 +247,20 @@ static void deliver(struct letter *letter)
 }
 
 /* With the mutex held. Without a thread the answer is that there is none. */
-static void enter(struct resolver *resolver, struct question *question)
+static void resolver_enter(struct resolver *resolver, struct question *question)
 {
 	*resolver->last = question;
 	resolver->last = &question->next_in_line;
 	if (resolver->threads < RESOLVER_THREADS_MAX && start_thread(resolver))
 		resolver->threads++;
 	else if (resolver->threads == 0)
-		answer(resolver, take_question(resolver), EAI_SYSTEM, &(struct addresses){0});
+		resolver_answer(resolver, take_question(resolver), EAI_SYSTEM, &(struct addresses){0});
 }
 
 /* With the mutex held: joins the question for its name, or asks it. False: no memory. */
 static bool join_question(struct resolver *resolver, struct lookup *lookup)
 {
-	struct question **slot = slot_of(resolver, lookup->host), *question = *slot;
+	struct question **slot = resolver_slot_of(resolver, lookup->host), *question = *slot;
 
 	if (!question)
 		question = calloc(1, sizeof *question);
@@ -272,7 +273,7 @@ static bool join_question(struct resolver *resolver, struct lookup *lookup)
 		return true;
 	*slot = question;
 	memcpy(question->host, lookup->host, sizeof question->host);
-	enter(resolver, question);
+	resolver_enter(resolver, question);
 	return true;
 }
 
@@ -285,7 +286,7 @@ struct lookup *resolver_ask(struct resolver *resolver, const char *host, const c
 
 	if (!lookup)
 		return NULL;
-	lookup->letter.deliver = deliver;
+	lookup->letter.deliver = resolver_deliver;
 	lookup->context = context;
 	lookup->done = done;
 	lookup->resolver = resolver;

@@ -70,7 +70,7 @@ static void close_tunnel(struct tunnel *t)
 
 /* ---- bytes ---- */
 
-static ssize_t receive(struct tunnel_end *end, char *buffer, size_t n)
+static ssize_t tunnel_receive(struct tunnel_end *end, char *buffer, size_t n)
 {
 	return end->tls ? tls_link_receive(end->tls, buffer, n) : recv(end->fd, buffer, n, 0);
 }
@@ -126,7 +126,7 @@ static bool carry(struct tunnel_end *from, struct tunnel_end *to, bool *ret_move
 		return to->told || tell_end(to);
 	if (!from->can_read)
 		return true;
-	n = receive(from, buffer, sizeof buffer);
+	n = tunnel_receive(from, buffer, sizeof buffer);
 	if (n < 0 && errno != EINTR && !has_to_wait())
 		return false;
 	from->can_read = n > 0 || errno == EINTR;
@@ -159,7 +159,7 @@ static void pump(struct tunnel *t)
 
 /* ---- what moves it ---- */
 
-static void ready(struct watch *watch, uint32_t events)
+static void tunnel_ready(struct watch *watch, uint32_t events)
 {
 	struct tunnel_end *end = CONTAINER_OF(watch, struct tunnel_end, watch);
 
@@ -172,7 +172,7 @@ static void ready(struct watch *watch, uint32_t events)
 	pump(end->tunnel);
 }
 
-static void deliver(struct letter *letter)
+static void tunnel_deliver(struct letter *letter)
 {
 	struct tunnel *t = CONTAINER_OF(letter, struct tunnel, letter);
 
@@ -182,7 +182,7 @@ static void deliver(struct letter *letter)
 		pump(t);
 }
 
-static void look(struct deadline *deadline)
+static void tunnel_look(struct deadline *deadline)
 {
 	struct tunnel *t = CONTAINER_OF(deadline, struct tunnel, look);
 	struct loop *loop = t->home->loop;
@@ -199,7 +199,7 @@ static void look(struct deadline *deadline)
 void tunnels_init(struct tunnels *tunnels, struct loop *loop, _Atomic int64_t *open)
 {
 	*tunnels = (struct tunnels){.loop = loop, .open = open};
-	deadline_queue_init(&tunnels->looks, TUNNEL_QUIET_MS, look);
+	deadline_queue_init(&tunnels->looks, TUNNEL_QUIET_MS, tunnel_look);
 	loop_add_queue(loop, &tunnels->looks);
 }
 
@@ -218,8 +218,13 @@ void tunnels_free(struct tunnels *tunnels)
 
 static void init_end(struct tunnel *t, size_t which, int fd, struct tls_link *tls, struct strbuf *out)
 {
-	t->ends[which] = (struct tunnel_end){
-		.watch = {ready}, .tunnel = t, .fd = fd, .tls = tls, .out = *out, .can_read = true, .can_write = true};
+	t->ends[which] = (struct tunnel_end){.watch = {tunnel_ready},
+					     .tunnel = t,
+					     .fd = fd,
+					     .tls = tls,
+					     .out = *out,
+					     .can_read = true,
+					     .can_write = true};
 	t->ends[which].out.max_bytes = TUNNEL_BYTES + out->n;
 }
 
@@ -251,7 +256,7 @@ void tunnel_open(struct tunnels *tunnels, int client_fd, struct strbuf *to_clien
 		return;
 	}
 	t->home = tunnels;
-	t->letter.deliver = deliver;
+	t->letter.deliver = tunnel_deliver;
 	t->moved = tunnels->loop->now;
 	t->idle_ms = idle_ms;
 	enlist(t);

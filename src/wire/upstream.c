@@ -27,7 +27,7 @@ static void split_authority(struct slice authority, const char *usual_port, char
 	snprintf(ret_port, 6, "%.*s", SLICE_ARGS(port));
 }
 
-static enum hx_code resolve(struct upstream *upstream, struct hx_error *err)
+static enum hx_code upstream_resolve(struct upstream *upstream, struct hx_error *err)
 {
 	int error = resolve_now(upstream->host, upstream->port, &upstream->addresses);
 
@@ -61,7 +61,7 @@ static enum hx_code parse_url(const char *url, struct upstream *upstream, bool *
 
 /* ---- life ---- */
 
-static struct upstream *make(const struct upstream_ways *ways)
+static struct upstream *upstream_make(const struct upstream_ways *ways)
 {
 	struct upstream *upstream = calloc(1, sizeof *upstream);
 
@@ -76,7 +76,7 @@ enum hx_code upstream_new(const char *url, struct clock *clock, struct upstream 
 {
 	static const char ca[] = "HAPAX_GATE_CA_FILE";
 	struct tls_options tls = {.name = ca, .ca_file = getenv(ca), .is_http = true};
-	struct upstream *upstream = make(&(struct upstream_ways){.clock = clock});
+	struct upstream *upstream = upstream_make(&(struct upstream_ways){.clock = clock});
 	enum hx_code code;
 	bool secure;
 
@@ -87,7 +87,7 @@ enum hx_code upstream_new(const char *url, struct clock *clock, struct upstream 
 		code = tls_client_new(&tls, &upstream->own_tls, err);
 	upstream->ways.tls = upstream->own_tls;
 	if (code == HX_OK)
-		code = resolve(upstream, err);
+		code = upstream_resolve(upstream, err);
 	if (code != HX_OK) {
 		upstream_free(upstream);
 		return code;
@@ -99,7 +99,7 @@ enum hx_code upstream_new(const char *url, struct clock *clock, struct upstream 
 enum hx_code upstream_new_by(const char *url, const struct upstream_ways *ways, struct upstream **ret_upstream,
 			     struct hx_error *err)
 {
-	struct upstream *upstream = make(ways);
+	struct upstream *upstream = upstream_make(ways);
 	enum hx_code code;
 	bool secure;
 

@@ -68,7 +68,7 @@ static bool take_interim(struct upstream_connection *c, struct slice rest)
 }
 
 /* A head is complete, and `rest` after it. False: the call has ended. */
-static bool take_head(struct upstream_connection *c, struct slice head, struct slice rest)
+static bool upstream_answer_take_head(struct upstream_connection *c, struct slice head, struct slice rest)
 {
 	struct upstream_call *call = c->call;
 	struct arena_mark mark = arena_mark(call->arena);
@@ -115,7 +115,9 @@ static size_t feed_head(struct upstream_connection *c, struct slice data)
 				 is_too_long(used) ? "the head of the reply is longer than 64 KiB" : err.reason);
 	if (verdict != WIRE_DONE)
 		return 0;
-	return take_head(c, wire_scan_head(&c->scan, data.p), slice_of(data.p + used, data.n - used)) ? used : 0;
+	return upstream_answer_take_head(c, wire_scan_head(&c->scan, data.p), slice_of(data.p + used, data.n - used))
+		       ? used
+		       : 0;
 }
 
 /* Reads body until it ends, is paused, or the bytes do. Returns how many are used. */

@@ -36,8 +36,8 @@
 #define STEPS_PER_TURN 16 /* reads; then others have their turn */
 #define HEAD_OUT_BYTES_MAX (1u << 20)
 
-static void ready(struct watch *watch, uint32_t events);
-static void go_on(struct letter *letter);
+static void upstream_connection_ready(struct watch *watch, uint32_t events);
+static void upstream_connection_go_on(struct letter *letter);
 static void proceed(struct upstream_connection *c);
 
 /* ---- the end of a connection, and of a call ---- */
@@ -140,8 +140,8 @@ static struct upstream_connection *new_connection(struct upstream_pool *pool)
 	c->pool = pool;
 	c->fd = -1;
 	c->state = UPSTREAM_RESOLVING;
-	c->watch.ready = ready;
-	c->letter.deliver = go_on;
+	c->watch.ready = upstream_connection_ready;
+	c->letter.deliver = upstream_connection_go_on;
 	strbuf_init(&c->out, HEAD_OUT_BYTES_MAX);
 	strbuf_init(&c->pending, upstream_answer_limits.head_bytes + UPSTREAM_READ_BYTES);
 	strbuf_init(&c->spill, UPSTREAM_READ_BYTES + upstream_answer_limits.head_bytes);
@@ -387,7 +387,7 @@ static ssize_t receive_some(struct upstream_connection *c)
 }
 
 /* Reads once. False: it has to wait, or it is over. */
-static bool receive(struct upstream_connection *c)
+static bool upstream_connection_receive(struct upstream_connection *c)
 {
 	struct upstream_hub *hub = c->pool->hub;
 	struct upstream_call *call = c->call;
@@ -429,7 +429,7 @@ static void proceed(struct upstream_connection *c)
 			(void)mailbox_post(c->pool->hub->loop->mailbox, &c->letter); /* open as long as we are */
 			return;
 		}
-		if (!receive(c))
+		if (!upstream_connection_receive(c))
 			break;
 	}
 	if (is_at_work(c) && c->in_body && c->call->drained)
@@ -438,7 +438,7 @@ static void proceed(struct upstream_connection *c)
 
 /* ---- what moves it ---- */
 
-static void ready(struct watch *watch, uint32_t events)
+static void upstream_connection_ready(struct watch *watch, uint32_t events)
 {
 	struct upstream_connection *c = CONTAINER_OF(watch, struct upstream_connection, watch);
 
@@ -455,7 +455,7 @@ static void ready(struct watch *watch, uint32_t events)
 		upstream_close(c); /* it says goodbye, or something that nobody has asked for */
 }
 
-static void go_on(struct letter *letter)
+static void upstream_connection_go_on(struct letter *letter)
 {
 	struct upstream_connection *c = CONTAINER_OF(letter, struct upstream_connection, letter);
 

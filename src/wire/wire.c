@@ -224,7 +224,7 @@ static void take_connection(struct facts *facts, struct slice rest)
 	}
 }
 
-static void note(const struct wire_field *field, const char *name, size_t *count, struct slice *value)
+static void wire_note(const struct wire_field *field, const char *name, size_t *count, struct slice *value)
 {
 	if (!slice_is_nocase(field->name, name))
 		return;
@@ -236,20 +236,20 @@ static void take_fact(struct facts *facts, const struct wire_field *field)
 {
 	switch (field->name.n) {
 	case sizeof "Host" - 1:
-		note(field, "host", &facts->hosts, &facts->host);
+		wire_note(field, "host", &facts->hosts, &facts->host);
 		break;
 	case sizeof "Expect" - 1:
-		note(field, "expect", &facts->expects, &facts->expect);
+		wire_note(field, "expect", &facts->expects, &facts->expect);
 		break;
 	case sizeof "Connection" - 1:
 		if (slice_is_nocase(field->name, "connection"))
 			take_connection(facts, field->value);
 		break;
 	case sizeof "Content-Length" - 1:
-		note(field, "content-length", &facts->lengths, &facts->length);
+		wire_note(field, "content-length", &facts->lengths, &facts->length);
 		break;
 	case sizeof "Transfer-Encoding" - 1:
-		note(field, "transfer-encoding", &facts->codings, &facts->coding);
+		wire_note(field, "transfer-encoding", &facts->codings, &facts->coding);
 		break;
 	}
 }
