@@ -1,0 +1,66 @@
+// Hapax for JavaScript: functions whose steps are journalled, and the client of the API. Node 18 and later, no dependencies.
+import os from "node:os";
+import { randomUUID } from "node:crypto";
+import { Api, HapaxError, clock, connect, duration, sleep } from "./client.js";
+import { EntryError, Final, NotDone, Run } from "./run.js";
+
+function define(name, options, code) {
+  if (typeof options === "function") [options, code] = [{}, options];
+  if (typeof name !== "string" || typeof code !== "function") throw new TypeError("a function has a name and code");
+  return { name, version: String(options.version ?? "1"), code };
+}
+
+// Takes turns until stop() is called, or the signal says so; then what is under way is ended, or given back.
+function work(o) {
+  const fns = new Map(o.functions.map((f) => [f.name + " " + f.version, f])), active = new Map(), warm = new Map(), end = new AbortController();
+  const leaseMs = duration(o.lease ?? "30s"), worker = { leaseMs, api: new Api(o), callMs: Math.ceil(leaseMs / 3), stopping: false,
+    name: o.worker ?? `${os.hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`, log: o.log ?? ((...words) => console.error(...words)) };
+  const { api } = worker, { concurrency = 16, keep = 500 } = o, waitMs = Math.min(20000, Math.ceil(leaseMs / 2));
+  let freed = () => {};
+
+  async function take(t, sent) {
+    const fn = fns.get(t.function + " " + t.version);
+    let run = warm.get(t.run), { journal, more } = t;
+    warm.delete(t.run);
+    if (!run || run.seq !== t.from || run.fn !== fn) {
+      if (t.from) [journal, more] = [[], true]; // it was here, and is not any more
+      run = new Run(worker, t, fn);
+    }
+    active.set(t.run, run);
+    Object.assign(run, { sent, leaseEnd: sent + leaseMs, fence: t.fence });
+    try {
+      for (let page; more; { more } = page) {
+        page = await api.text("GET", `functions/runs/${t.run}/journal?fence=${t.fence}&after=${journal.at(-1)?.seq ?? 0}`);
+        journal = journal.concat(page.journal);
+      }
+      if ((await run.turn(t, journal, sent)) && active.get(t.run) === run) warm.set(t.run, run);
+      if (warm.size > keep) warm.delete(warm.keys().next().value);
+    } catch (error) { worker.log(`${t.run}: ${error.stack}`); } finally { if (active.get(t.run) === run) active.delete(t.run); freed(); }
+  }
+  async function poll() {
+    const beat = setInterval(() => active.forEach((run) => run.heartbeat()), Math.max(20, leaseMs / 12));
+    try {
+      while (!worker.stopping) {
+        const max = Math.min(25, concurrency - active.size), sent = clock();
+        if (max <= 0) { await new Promise((done) => (freed = done)); continue; }
+        const functions = [...fns.values()].map(({ name, version }) => ({ name, version }));
+        const ask = { worker: worker.name, functions, max, waitMs, leaseMs, warm: [...warm].map(([run, { seq }]) => ({ run, seq })) };
+        const claim = api.once("POST", "functions/claim", JSON.stringify(ask), { timeout: waitMs + api.timeout, signal: end.signal });
+        const answer = await claim.catch((error) => ({ status: 503, error }));
+        if (answer.status < 300) for (const t of answer.body.turns) take(t, sent);
+        else if (answer.status < 500 && answer.status !== 429) throw new HapaxError(answer.status, answer.body);
+        else if (!worker.stopping) await sleep(100 + 400 * Math.random());
+      }
+      active.forEach((run) => run.wake());
+      while (active.size) await new Promise((done) => (freed = done));
+    } finally { clearInterval(beat); api.agent.destroy(); }
+  }
+  const stop = () => { worker.stopping = true; end.abort(); freed(); return under; };
+  const under = poll();
+  o.signal?.addEventListener("abort", stop);
+  if (o.signal?.aborted) stop();
+  return Object.assign(under, { stop, name: worker.name });
+}
+
+export { define as function, work, connect, duration, Final, NotDone, HapaxError, EntryError };
+export default { function: define, work, connect, duration, Final, NotDone, HapaxError, EntryError };

@@ -1,0 +1,421 @@
+"""The engine's side of the protocol of functions, for the conformance script: small, strict, in memory, and unkind on request.
+
+It takes nothing that the contract does not allow: what a client does wrong becomes an entry of Engine.wrong. Each run may have one
+fault, at the k-th of its journal calls; and what ends from outside (sleeps, events, approvals, children) ends when the scene says so.
+"""
+import http.server
+import json
+import socket
+import threading
+import time
+
+ABOUT = ("compensate", "undo", "drop")
+WAITING = ("sleep", "event", "approval", "child")
+FIELDS = {"step": {"state", "effect", "onUnknown", "output", "error", "retryAfterMs"}, "sleep": {"until", "forMs"}, "event": {"event", "timeoutMs"},
+          "approval": {"timeoutMs"}, "child": {"workflow", "input"}, "value": {"output"}, "attribute": {"value"}, "compensate": set(), "drop": set()}
+FIELDS["undo"] = FIELDS["step"]
+
+
+class Refused(Exception):
+    def __init__(self, status, code, detail=""):
+        super().__init__(detail)
+        self.status, self.code, self.detail = status, code, detail
+
+
+class Run:
+    def __init__(self, id, function, scene):
+        self.id, self.function, self.scene = id, function, scene
+        self.input = scene.get("input", {})
+        self.version = scene.get("version", "1")
+        self.entries, self.seq, self.taken, self.fence = [], 0, 0, 0
+        self.worker, self.until, self.last, self.held_until = None, 0, None, 0
+        self.status, self.awaits, self.any = "PENDING", None, False
+        self.cancelled = self.paused = self.cold = False
+        self.calls = self.turns = self.replays = 0
+        self.end = None
+        self.effects = []  # (step, key) as they were executed
+        for e in scene.get("journal", []):
+            self.add(dict(e))
+
+    def add(self, e):
+        self.seq += 1
+        e.update(i=len(self.entries), seq=self.seq)
+        e.setdefault("attempt", 1)
+        self.entries.append(e)
+        return e
+
+    def find(self, e):
+        about = e["kind"] if e["kind"] in ABOUT else ""
+        for o in self.entries:
+            if (o["name"], o["n"], o["kind"] if o["kind"] in ABOUT else "") == (e["name"], e["n"], about):
+                return o
+
+    def change(self, e, **more):
+        self.seq += 1
+        e.update(seq=self.seq, **more)
+
+    def ended(self, e):
+        return e["state"] in ("done", "dropped") or e["state"] == "failed" and "retryAfterMs" not in e
+
+
+class Engine:
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.runs, self.wrong, self.claims, self.claim_faults = {}, [], 0, {}
+        self.handler = type("Handler", (Handler,), {"engine": self})
+        self.forgiving = False  # workers are being killed: leases run out
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler)
+        self.server.handle_error = lambda *words: None  # connections that the client has closed
+        self.server.daemon_threads = True
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def start(self, id, function, scene):
+        with self.lock:
+            self.runs[id] = Run(id, function, scene)
+            self.changed.notify_all()
+            return self.runs[id]
+
+    def blame(self, run, words):
+        self.wrong.append("%s: %s" % (run.id if run else "claim", words))
+
+    # --- time and the outside world
+
+    def lapse(self, run):
+        """The worker's lease is over: what it had begun is unknown, and a person or the next worker says what it was."""
+        run.worker, run.cold = None, True
+        for e in run.entries:
+            if e["state"] == "begun":
+                run.change(e, state="unknown")
+        self.resolve(run)
+        run.status = "PENDING"
+        self.changed.notify_all()
+
+    def resolve(self, run):
+        """A person looks at what is held, and knows by the key whether it was done."""
+        for e in run.entries:
+            if e["state"] == "unknown" and e.get("onUnknown", "hold") == "hold":
+                key = "%s/%s/%d" % (run.id, e["name"], e["n"])
+                done = [k for _, k in run.effects if k == key]
+                run.change(e, **({"state": "done", "output": {"step": e["name"]}} if done else {"state": "failed", "retryAfterMs": 0}))
+
+    def end_open(self, run):
+        order = run.scene.get("ends", [])
+        waiting = [e for e in run.entries if e["state"] == "open"]
+        waiting.sort(key=lambda e: order.index(e["name"]) if e["name"] in order else len(order))
+        for e in waiting:
+            if e["name"] in run.scene.get("never", []):
+                continue
+            if e["name"] in run.scene.get("timeout", []):
+                run.change(e, state="failed", error={"code": "TIMEOUT", "message": "it took too long"})
+            elif e["kind"] == "approval":
+                run.change(e, state="done", output={"decision": run.scene.get("decision", "approve"), "by": "ann", "comment": None})
+            else:
+                run.change(e, state="done", output={"from": e["name"]} if e["kind"] != "sleep" else None)
+            if run.scene.get("one_by_one"):
+                break
+
+    def due(self, run):
+        if run.status != "WAITING" or run.paused:
+            return run.status == "PENDING" and not run.paused
+        if run.cancelled:
+            return True
+        awaited = [run.find(a) for a in run.awaits]
+        retries = [e for e in awaited if e["state"] == "failed" and "retryAfterMs" in e]
+        over = [run.ended(e) for e in awaited]
+        failed = any(e["state"] == "failed" and run.ended(e) for e in awaited)
+        return (any(over) if run.any else all(over)) or failed or bool(retries)
+
+    # --- the calls
+
+    def claim(self, body, alive):
+        deadline = time.monotonic() + min(body.get("waitMs", 0), 25000) / 1000
+        for name, top in (("waitMs", 25000), ("leaseMs", 600000)):
+            if not (isinstance(body.get(name), int) and 0 <= body[name] <= top):
+                self.blame(None, "%s is %r" % (name, body.get(name)))
+        polled = {(f["name"], f["version"]) for f in body["functions"]}
+        warm = {w["run"]: w["seq"] for w in body.get("warm", [])}
+        with self.lock:
+            while alive():
+                turns = []
+                for run in self.runs.values():
+                    if run.worker and time.monotonic() > run.until:
+                        if not self.forgiving:
+                            self.blame(run, "the lease ran out")
+                        self.lapse(run)
+                    if run.end is None and run.worker is None and self.due(run) and (run.function, run.version) in polled and len(turns) < body["max"]:
+                        turns.append(self.hand_out(run, body, warm))
+                if turns or time.monotonic() > deadline:
+                    return {"turns": turns}
+                self.changed.wait(min(0.2, max(0.001, deadline - time.monotonic())))
+            return {"turns": []}
+
+    def hand_out(self, run, body, warm):
+        run.fence += 1
+        run.turns += 1
+        run.worker, run.status, run.awaits, run.last = body["worker"], "RUNNING", None, None
+        run.until = time.monotonic() + body["leaseMs"] / 1000
+        since = warm.get(run.id, 0)
+        if run.cold or since > run.seq or run.scene.get("always_cold"):
+            since = 0
+        run.cold = False
+        run.replays += since == 0 and run.turns > 1
+        run.taken = max(run.taken, 0)
+        journal, more = self.page(run, since)
+        return {"run": run.id, "function": run.function, "version": run.version, "key": None, "fence": run.fence, "seq": run.seq, "input": run.input,
+                "attempt": 1, "retry": {"maxAttempts": 3, "initialMs": 20, "factor": 1, "maxMs": 50, "jitter": False}, "leaseUntil": "2026-01-01T00:00:00.000Z",
+                "from": since, "journal": journal, "more": more, "cancelled": run.cancelled}
+
+    def page(self, run, after):
+        all = sorted((e for e in run.entries if e["seq"] > after), key=lambda e: e["seq"])
+        size = run.scene.get("page", 1000000)
+        return [dict(e) for e in all[:size]], len(all) > size
+
+    def read(self, id, query):
+        with self.lock:
+            run = self.runs.get(id)
+            if not run:
+                raise Refused(404, "NOT_FOUND")
+            if int(query["fence"]) != run.fence:
+                raise Refused(409, "STALE_FENCE")
+            journal, more = self.page(run, int(query["after"]))
+            return {"journal": journal, "seq": run.seq, "more": more}
+
+    def journal(self, id, text):
+        with self.lock:
+            run, body = self.runs.get(id), json.loads(text)
+            if not run:
+                raise Refused(404, "NOT_FOUND")
+            if set(body) - {"worker", "fence", "seq", "entries", "end", "leaseMs"}:
+                self.blame(run, "unknown members %s" % sorted(body))
+            heartbeat = not body.get("entries") and not body.get("end")
+            mine = body["worker"] == run.worker and body["fence"] == run.fence
+            if run.last and run.last[0] == text and body["fence"] == run.fence:
+                return run.last[1]
+            if not mine:
+                raise Refused(409, "STALE_FENCE")
+            if body["seq"] > run.seq:
+                self.blame(run, "seq %d of %d" % (body["seq"], run.seq))
+            if not heartbeat and body["seq"] < run.taken:
+                self.blame(run, "a call in conflict: seq %d, taken at %d" % (body["seq"], run.taken))
+                raise Refused(409, "SEQ_CONFLICT")
+            run.until = max(run.until, time.monotonic() + body.get("leaseMs", 1000) / 1000)
+            if not heartbeat:
+                self.check(run, body)
+                self.apply(run, body)
+            own = {(e["kind"], e["name"], e["n"]) for e in body.get("entries") or []}
+            told = [dict(e) for e in sorted(run.entries, key=lambda e: e["seq"]) if e["seq"] > body["seq"] and run.ended(e)]
+            for e in told:
+                if (e["kind"], e["name"], e["n"]) in own and e["kind"] not in WAITING:
+                    e.pop("output", None)
+            answer = {"seq": run.seq, "completed": told, "cancelled": run.cancelled, "paused": run.paused, "leaseUntil": "2026-01-01T00:00:00.000Z"}
+            if not heartbeat:
+                run.last = (text, answer)
+                run.taken = run.seq
+                if run.status == "WAITING" and not run.scene.get("at_once"):
+                    self.end_open(run)
+            self.changed.notify_all()
+            return answer
+
+    def check(self, run, body):
+        """All or nothing: everything is looked at before anything is changed."""
+        begun = {(e["name"], e["n"]) for e in run.entries if e["state"] == "begun" and e["kind"] in ("step", "undo")}
+        fresh = set()
+        for e in body["entries"]:
+            bad = set(e) - {"kind", "name", "n"} - FIELDS[e["kind"]]
+            if bad:
+                self.refuse(run, "BAD_ENTRY", "%s has %s" % (e["kind"], bad))
+            outcome = e["kind"] in ("step", "undo") and e["state"] != "begun"
+            if run.cancelled and not outcome and e["kind"] not in ("compensate", "undo"):
+                raise Refused(409, "CANCELLED")
+            if run.paused and not outcome:
+                raise Refused(409, "WRONG_STATUS")
+            o = run.find(e)
+            id = (e["kind"] if e["kind"] in ABOUT else "", e["name"], e["n"])
+            uses = [x for x in run.entries if x["name"] == e["name"] and x["kind"] not in ABOUT]
+            new = len([x for x in fresh if x[1] == e["name"] and x[0] == ""])
+            if e["kind"] in ABOUT and e["kind"] != "undo":
+                if o or id in fresh:
+                    self.refuse(run, "BAD_ENTRY", "%s of %s twice" % (e["kind"], e["name"]))
+                if e["n"] >= len(uses) + new:
+                    self.refuse(run, "BAD_ENTRY", "%s of %s, which is not there" % (e["kind"], e["name"]))
+            elif o or id in fresh:
+                if not o or o["kind"] != e["kind"] or e["kind"] not in ("step", "undo"):
+                    self.refuse(run, "BAD_ENTRY", "%s %s is there" % (e["kind"], e["name"]))
+                if run.ended(o) or o["state"] == "begun" and e["state"] == "begun":
+                    self.refuse(run, "BAD_ENTRY", "%s is %s, and not %s again" % (o["name"], o["state"], e["state"]))
+            elif e["kind"] != "undo" and e["n"] != len(uses) + new:
+                self.refuse(run, "BAD_ENTRY", "%s number %d, of %d" % (e["name"], e["n"], len(uses) + new))
+            if e["kind"] in ("step", "undo"):
+                (begun.add if e["state"] == "begun" else begun.discard)((e["name"], e["n"]))
+                if e.get("effect", (o or {}).get("effect")) == "claimed" and e["state"] == "done" and not (o and o["state"] in ("begun", "unknown")):
+                    self.refuse(run, "BAD_ENTRY", "%s is claimed, and was not begun" % e["name"])
+            fresh.add(id)
+        self.check_end(run, body.get("end"), begun, body)
+
+    def check_end(self, run, end, begun, body):
+        if not end:
+            return
+        if begun:
+            self.refuse(run, "STEP_OPEN", "begun: %s" % sorted(begun))
+        if run.cancelled and end["state"] not in ("undone", "failed", "suspended", "released", "diverged"):
+            raise Refused(409, "CANCELLED")
+        if run.paused and end["state"] != "released":
+            raise Refused(409, "WRONG_STATUS")
+        if end["state"] == "suspended":
+            named = [(e["kind"], e["name"], e["n"]) for e in body["entries"]]
+            for a in end["awaits"]:
+                o = run.find(a)
+                if not o and (a["kind"], a["name"], a["n"]) not in named or o and run.ended(o) and o["seq"] <= body["seq"]:
+                    self.refuse(run, "NOTHING_TO_WAIT_FOR", "%s" % a)
+            if not end["awaits"]:
+                self.refuse(run, "NOTHING_TO_WAIT_FOR", "nothing")
+
+    def refuse(self, run, code, words):
+        self.blame(run, "%s: %s" % (code, words))
+        raise Refused(422, code, words)
+
+    def apply(self, run, body):
+        for e in body["entries"]:
+            o = run.find(e)
+            if o:
+                o.pop("retryAfterMs", None)
+                run.change(o, **dict(e, attempt=o["attempt"] + (o["state"] != "begun")))
+            else:
+                e = dict(e)
+                if e["kind"] in WAITING:
+                    e["state"] = "open"
+                else:
+                    e.setdefault("state", "done")
+                run.add(e)
+            if e["kind"] == "drop":
+                about = run.find(dict(e, kind="step"))
+                if not run.ended(about):
+                    run.change(about, state="dropped")
+        if run.scene.get("at_once"):
+            self.end_open(run)
+        self.resolve(run)
+        end = body.get("end")
+        if end:
+            run.seq += 1
+            run.worker_was, run.worker = run.worker, None
+            if end["state"] == "suspended":
+                run.status, run.awaits, run.any = "WAITING", end["awaits"], end.get("any", False)
+                if run.cancelled is False and run.scene.get("cancel_at") == "suspend":
+                    self.cancel(run)
+                if run.scene.get("pause_at") == "suspend":
+                    run.paused = False
+            elif end["state"] == "released":
+                run.status, run.paused, run.cold, run.released = "PENDING", False, True, True
+            elif end["state"] == "failed" and run.scene.get("undo_failure") and not run.cancelled:
+                self.cancel(run)
+                run.status = "PENDING"
+            else:
+                run.status, run.end = "ENDED", end
+
+    def cancel(self, run):
+        run.cancelled = True
+        for e in run.entries:
+            if e["state"] == "open" or e["state"] == "failed" and "retryAfterMs" in e:
+                run.change(e, state="dropped")
+        self.changed.notify_all()
+
+    def effect(self, body):
+        """A step of a function has done something. Was it allowed to?"""
+        with self.lock:
+            run = self.runs.get(body["key"].split("/")[0])
+            if not run:
+                return {"n": 0}
+            run.effects.append((body["step"], body["key"]))
+            # In the journal there has to be what the scene wants ahead of this step; and a claim, if it is claimed.
+            there = [e["name"] for e in run.entries]
+            for name in run.scene.get("ahead", {}).get(body["step"], []):
+                if name not in there:
+                    self.blame(run, "%s was executed before %s was in the journal" % (body["step"], name))
+            if body.get("claimed") and not any(e["name"] == body["step"] and e["state"] == "begun" for e in run.entries):
+                self.blame(run, "%s was executed without a claim" % body["step"])
+            if run.scene.get("cancel_at") == body["step"]:
+                self.cancel(run)
+            if run.scene.get("pause_at") == body["step"] and not getattr(run, "released", False):
+                run.paused = True
+            if run.scene.get("steal_at") == body["step"] and run.fence == 1:
+                self.lapse(run)
+            return {"n": len([k for _, k in run.effects if k == body["key"]])}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    engine = None
+
+    def log_message(self, *words):
+        pass
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        self.reply(lambda: self.engine.read(path.split("/")[-2], dict(q.split("=") for q in query.split("&"))))
+
+    def do_POST(self):
+        text = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        parts = self.path.split("/")
+        if self.path == "/effect":
+            return self.reply(lambda: self.engine.effect(json.loads(text)))
+        if parts[-1] == "claim":
+            self.engine.claims += 1
+            fault, call = self.engine.claim_faults.pop(self.engine.claims, None), lambda: self.engine.claim(json.loads(text), self.alive)
+            return self.reply(call, fault)
+        run, body = self.engine.runs.get(parts[-2]), json.loads(text)
+        fault = None
+        if run and (body.get("entries") or body.get("end")):
+            with self.engine.lock:
+                run.calls += 1
+                fault = run.scene.get("faults", {}).get(run.calls)
+        self.reply(lambda: self.engine.journal(parts[-2], text), fault, run)
+
+    def alive(self):
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def cut(self):
+        self.close_connection = True
+        try:
+            self.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def reply(self, call, fault=None, run=None):
+        if fault in ("before", "lapse before"):
+            if fault == "lapse before":
+                with self.engine.lock:
+                    self.engine.lapse(run)
+            return self.cut()
+        if fault == "busy":
+            status, said = 503, {"code": "STORE_UNAVAILABLE"}
+        else:
+            try:
+                status, said = 200, call()
+            except Refused as error:
+                status, said = error.status, {"status": error.status, "code": error.code, "detail": error.detail}
+        if fault == "lapse after" and run.end is None and run.worker:
+            with self.engine.lock:
+                self.engine.lapse(run)
+        if fault in ("after", "lapse after"):
+            return self.cut()
+        if fault == "late":
+            time.sleep(run.scene.get("late", 2.2) if run else 2.2)
+        text = json.dumps(said).encode()
+        head = "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(text))
+        bytes = head.encode() + text
+        try:
+            if fault == "in":
+                self.wfile.write(bytes[: len(bytes) - len(text) // 2 - 1])
+                self.wfile.flush()
+                return self.cut()
+            self.wfile.write(bytes * (2 if fault == "twice" else 1))
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True
