@@ -257,9 +257,5 @@ enum hx_code exec_kind_new(size_t slots, struct kind **ret_kind, struct hx_error
 	exec->kind = (struct kind){.start = exec_start, .cancel = exec_cancel, .free = free_kind, .slots = slots};
 	pthread_mutex_init(&exec->mutex, NULL);
 	code = pool_init(&exec->pool, slots, exec_run, &exec->kind, err);
-	if (code)
-		free_kind(&exec->kind);
-	else
-		*ret_kind = &exec->kind;
-	return code;
+	return HAND_OVER(code, &exec->kind, free_kind, ret_kind);
 }

@@ -291,9 +291,5 @@ enum hx_code http_kind_new(const struct http_options *options, size_t slots, str
 		code = error_set(err, HX_NO_MEMORY, "http actions");
 	for (; !code && http->loops_n < options->loops; http->loops_n++)
 		code = start_loop(http, &http->loops[http->loops_n], err);
-	if (code)
-		free_kind(&http->kind);
-	else
-		*ret_kind = &http->kind;
-	return code;
+	return HAND_OVER(code, &http->kind, free_kind, ret_kind);
 }

@@ -119,9 +119,5 @@ enum hx_code native_kind_new(const struct natives *natives, size_t slots, struct
 	self->kind = (struct kind){.start = native_start, .cancel = native_cancel, .free = free_kind, .slots = slots};
 	self->natives = natives;
 	code = pool_init(&self->pool, slots, native_run, &self->kind, err);
-	if (code)
-		free_kind(&self->kind);
-	else
-		*ret_kind = &self->kind;
-	return code;
+	return HAND_OVER(code, &self->kind, free_kind, ret_kind);
 }

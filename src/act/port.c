@@ -368,11 +368,7 @@ enum hx_code port_new(const struct port_options *options, struct port **ret_port
 		return error_set(err, HX_NO_MEMORY, "the action port");
 	init(port, options);
 	code = make_kinds(port, err);
-	if (code)
-		port_free(port);
-	else
-		*ret_port = port;
-	return code;
+	return HAND_OVER(code, port, port_free, ret_port);
 }
 
 /* Takes a waiting job out. NULL: none waits. */

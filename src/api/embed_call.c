@@ -175,11 +175,7 @@ static enum hx_code door_new(struct hx_engine *e, struct embed_door **ret_door, 
 		code = error_set(err, HX_NO_MEMORY, "the calls");
 	if (!code)
 		code = http_server_new(&options, &door->server, err);
-	if (code)
-		door_free(door);
-	else
-		*ret_door = door;
-	return code;
+	return HAND_OVER(code, door, door_free, ret_door);
 }
 
 /* Made by the first who needs it. */

@@ -14,6 +14,9 @@
  */
 enum hx_code error_set(struct hx_error *err, enum hx_code code, const char *format, ...) HX_PRINTF(3, 4);
 
+/* The last line of what makes a thing: what it made is the caller's, or it is discarded as far as it got. code is a variable. */
+#define HAND_OVER(code, made, discard, ret) ((code) ? (discard(made), (code)) : (*(ret) = (made), (code)))
+
 /* For what only a programmer can break, in release builds too: prints the place and aborts. */
 #define ASSERT(cond) ((cond) ? (void)0 : assert_failed(#cond, __FILE__, __LINE__))
 /* The same where it would cost too much, or where being wrong about it would do more harm than what it guards: in the builds with

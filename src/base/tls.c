@@ -198,11 +198,7 @@ enum hx_code tls_client_new(const struct tls_options *options, struct tls_client
 	kept &= tls_keep(&client->options.key_file);
 	client->method = make_method();
 	code = kept && client->method ? refresh(client, err) : error_set(err, HX_NO_MEMORY, "no memory for TLS");
-	if (code)
-		tls_client_free(client);
-	else
-		*ret_client = client;
-	return code;
+	return HAND_OVER(code, client, tls_client_free, ret_client);
 }
 
 void tls_client_free(struct tls_client *client)

@@ -34,11 +34,7 @@ enum hx_code listen_open(const struct db_options *options, const char *channel, 
 	code = db_open(options, &listen->db, err);
 	if (!code)
 		code = listen_connect(listen, err);
-	if (code)
-		listen_close(listen);
-	else
-		*ret_listen = listen;
-	return code;
+	return HAND_OVER(code, listen, listen_close, ret_listen);
 }
 
 void listen_close(struct listen *listen)

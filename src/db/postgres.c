@@ -279,11 +279,7 @@ static enum hx_code pg_open(const struct db_options *options, struct db **ret_db
 		code = check_url(pg, err);
 	if (!code)
 		code = connect_now(pg, err);
-	if (code)
-		pg_close(&pg->db);
-	else
-		*ret_db = &pg->db;
-	return code;
+	return HAND_OVER(code, &pg->db, pg_close, ret_db);
 }
 
 /* ---- transactions ---- */

@@ -335,11 +335,7 @@ static enum hx_code sqlite_open(const struct db_options *options, struct db **re
 
 	enum hx_code code = open_handle(s, options, err);
 
-	if (code)
-		sqlite_close(&s->db);
-	else
-		*ret_db = &s->db;
-	return code;
+	return HAND_OVER(code, &s->db, sqlite_close, ret_db);
 }
 
 /* ---- statements ---- */

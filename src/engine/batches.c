@@ -432,17 +432,14 @@ enum hx_code batches_start(const struct engine_parts *parts, struct batches **re
 		.begin = batches_begin,
 		.context = batches,
 	};
+	enum hx_code code;
 
 	if (!batches)
 		return error_set(err, HX_NO_MEMORY, "the batches");
 	batches->parts = parts;
 	batches->policy = (struct batch_policy){parts->config->lease_ms, machine_of, batches, fence_floor};
-	if (feeder_start(&batches->feeder, &feed)) {
-		free(batches);
-		return error_set(err, HX_NO_MEMORY, "the batches");
-	}
-	*ret_batches = batches;
-	return HX_OK;
+	code = feeder_start(&batches->feeder, &feed) ? error_set(err, HX_NO_MEMORY, "the batches") : HX_OK;
+	return HAND_OVER(code, batches, batches_free, ret_batches);
 }
 
 void batches_close(struct batches *batches)

@@ -95,11 +95,7 @@ static bool dispatcher_deliver(void *context, int64_t subject)
 	arena_init(&delivery->arena, JOB_BYTES_MAX);
 	job_run_init(&delivery->run, subject, &d->policy, action_of, d, &delivery->arena);
 	delivery->seat = (struct seat){.task = &delivery->run.task, .done = delivered};
-	if (lane_submit_own(lanes_of(d->parts->lanes, subject), &delivery->seat)) {
-		free(delivery);
-		return false;
-	}
-	return true;
+	return feeder_begin(&d->feeder, subject, &delivery->seat);
 }
 
 enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *parts)

@@ -1,6 +1,8 @@
 /* See feeder.h. */
 #include "engine/feeder.h"
 
+#include <stdlib.h>
+
 #include "base/thread.h"
 
 #define PAUSE_MIN_MS 5
@@ -113,6 +115,15 @@ bool feeder_has_room(struct feeder *f)
 {
 	LOCKED(&f->mutex);
 	return slice_fits(f);
+}
+
+bool feeder_begin(struct feeder *f, int64_t subject, struct seat *seat)
+{
+	bool begun = lane_submit_own(lanes_of(f->options.lanes, subject), seat) == HX_OK;
+
+	if (!begun)
+		free(seat);
+	return begun;
 }
 
 void feeder_close(struct feeder *f)

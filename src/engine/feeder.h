@@ -63,6 +63,8 @@ void feeder_release(struct feeder *feeder);
  */
 bool feeder_take(struct feeder *feeder, int64_t subject);
 bool feeder_has_room(struct feeder *feeder);
+/* What begin() ends with: in the lane of its subject; if no lane takes it, its memory, which begins with its seat, is freed. */
+bool feeder_begin(struct feeder *feeder, int64_t subject, struct seat *seat);
 /* From any thread: from now on nothing new is begun; what is under way goes on. Safe on a zeroed struct. */
 void feeder_close(struct feeder *feeder);
 /* What could not be begun, or held, may still be due: it is not reached for again at once, whatever the reason. Otherwise 0. */

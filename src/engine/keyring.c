@@ -354,11 +354,7 @@ enum hx_code keyring_new(const struct keyring_options *options, struct keyring *
 		code = keyring_start(k, err);
 	else if (!(k->keys = keys_new(/* version= */ 0)))
 		code = error_set(err, HX_NO_MEMORY, "the keyring");
-	if (code)
-		keyring_free(k);
-	else
-		*ret = k;
-	return code;
+	return HAND_OVER(code, k, keyring_free, ret);
 }
 
 void keyring_stop(struct keyring *k)

@@ -290,11 +290,7 @@ enum hx_code notify_new(const struct notify_options *options, struct notify **re
 		code = error_set(err, code ? code : HX_INTERNAL, "notifications cannot be set up");
 	else
 		code = listen_open(&db, CHANNEL, &n->listen, err);
-	if (code)
-		notify_free(n);
-	else
-		*ret_notify = n;
-	return code;
+	return HAND_OVER(code, n, notify_free, ret_notify);
 }
 
 enum hx_code notify_start(struct notify *notify, const struct lanes *lanes, struct hx_error *err)

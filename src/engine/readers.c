@@ -242,11 +242,7 @@ enum hx_code readers_new(const struct readers_options *options, struct readers *
 	code = set_url(all, err);
 	for (size_t i = 0; i < READERS_N && !code && !all->by_lane; i++)
 		code = reader_start(all, &all->readers[i], err);
-	if (code)
-		readers_free(all);
-	else
-		*ret = all;
-	return code;
+	return HAND_OVER(code, all, readers_free, ret);
 }
 
 enum hx_code readers_submit(struct readers *readers, struct seat *seat)

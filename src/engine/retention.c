@@ -102,11 +102,7 @@ static bool retention_begin(void *context, int64_t subject)
 	expiry->kept = kept;
 	expiry->subject = subject;
 	expiry->seat = (struct seat){.task = expiry_task(expiry), .done = expired};
-	if (lane_submit_own(lanes_of(kept->parts->lanes, subject), &expiry->seat)) {
-		free(expiry);
-		return false;
-	}
-	return true;
+	return feeder_begin(&kept->feeder, subject, &expiry->seat);
 }
 
 static int64_t every_ms(int64_t age_ms)

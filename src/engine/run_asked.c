@@ -46,11 +46,7 @@ static bool run_asked_begin(void *context, int64_t subject)
 	arena_init(&errand->arena, ARENA_BYTES);
 	run_verb_init(&errand->verb, &errand->rq, &errand->arena);
 	errand->seat = (struct seat){.task = &errand->verb.task, .done = run_asked_ended};
-	if (lane_submit_own(lanes_of(asked->lanes, subject), &errand->seat)) {
-		free(errand);
-		return false;
-	}
-	return true;
+	return feeder_begin(&asked->feeder, subject, &errand->seat);
 }
 
 enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struct clock *clock,
@@ -66,7 +62,6 @@ enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struc
 		.context = asked,
 	};
 
-	asked->lanes = lanes;
 	asked->policy = policy;
 	return feeder_start(&asked->feeder, &options);
 }

@@ -8,7 +8,6 @@
 #include "flow/run_verb.h"
 
 struct run_asked {
-	struct lanes *lanes;
 	const struct run_policy *policy;
 	struct feeder feeder;
 };

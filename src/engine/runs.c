@@ -317,18 +317,16 @@ enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs
 		.begin = runs_begin,
 		.context = runs,
 	};
+	enum hx_code code = HX_OK;
 
 	if (!runs)
 		return error_set(err, HX_NO_MEMORY, "the runs");
 	runs->parts = parts;
 	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs};
 	if (feeder_start(&runs->feeder, &feed) ||
-	    run_asked_start(&runs->asked, parts->lanes, parts->clock, &runs->policy)) {
-		free(runs);
-		return error_set(err, HX_NO_MEMORY, "the runs");
-	}
-	*ret_runs = runs;
-	return HX_OK;
+	    run_asked_start(&runs->asked, parts->lanes, parts->clock, &runs->policy))
+		code = error_set(err, HX_NO_MEMORY, "the runs");
+	return HAND_OVER(code, runs, runs_free, ret_runs);
 }
 
 void runs_close(struct runs *runs)

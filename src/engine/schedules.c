@@ -196,10 +196,7 @@ static bool schedules_begin(void *context, int64_t subject)
 	arena_init(&look->arena, LOOK_BYTES_MAX);
 	schedule_look_init(&look->look, subject, &schedules->policy, &look->arena);
 	look->seat = (struct seat){.task = &look->look.task, .done = looked};
-	if (lane_submit_own(lanes_of(schedules->parts->lanes, subject), &look->seat) == HX_OK)
-		return true;
-	free(look);
-	return false;
+	return feeder_begin(&schedules->feeder, subject, &look->seat);
 }
 
 /* ---- files ---- */
@@ -304,19 +301,15 @@ enum hx_code schedules_start(const struct engine_parts *parts, struct schedules 
 		.begin = schedules_begin,
 		.context = schedules,
 	};
+	enum hx_code code;
 
 	if (!schedules)
 		return error_set(err, HX_NO_MEMORY, "the schedules");
 	zones_init(&schedules->zones);
 	schedules->parts = parts;
 	schedules->policy = (struct schedule_policy){zone_of, run_of, batch_of, schedules, fires};
-	if (feeder_start(&schedules->feeder, &feed)) {
-		zones_release(&schedules->zones);
-		free(schedules);
-		return error_set(err, HX_NO_MEMORY, "the schedules");
-	}
-	*ret_schedules = schedules;
-	return HX_OK;
+	code = feeder_start(&schedules->feeder, &feed) ? error_set(err, HX_NO_MEMORY, "the schedules") : HX_OK;
+	return HAND_OVER(code, schedules, schedules_free, ret_schedules);
 }
 
 void schedules_close(struct schedules *schedules)

@@ -126,11 +126,7 @@ enum hx_code hx_gate_open(const struct hx_gate_options *options, struct hx_gate 
 	gate->url = strdup(options->store_url ? options->store_url : "");
 	gate->space = strdup(options->space ? options->space : "embedded");
 	code = gate->url && gate->space ? embed_open_store(gate, err) : error_set(err, HX_NO_MEMORY, "a gate");
-	if (code)
-		hx_gate_close(gate);
-	else
-		*ret_gate = gate;
-	return code;
+	return HAND_OVER(code, gate, hx_gate_close, ret_gate);
 }
 
 void hx_gate_close(struct hx_gate *gate)
@@ -261,11 +257,7 @@ static enum hx_code entry_new(struct hx_gate *gate, const struct hx_gate_request
 		if (entry->arena.failed)
 			code = arena_error(&entry->arena, err);
 	}
-	if (code)
-		hx_gate_entry_free(entry);
-	else
-		*ret_entry = entry;
-	return code;
+	return HAND_OVER(code, entry, hx_gate_entry_free, ret_entry);
 }
 
 /* Texts in the stored form have no NUL after them. */
@@ -335,11 +327,7 @@ enum hx_code hx_gate_begin(struct hx_gate *gate, const struct hx_gate_request *r
 		code = embed_ended(entry, &reply, err);
 	if ((code == HX_IN_FLIGHT || code == HX_HELD) && ret_retry_after_ms)
 		*ret_retry_after_ms = entry->guard.retry_after_ms;
-	if (code)
-		hx_gate_entry_free(entry);
-	else
-		*ret_entry = entry;
-	return code;
+	return HAND_OVER(code, entry, hx_gate_entry_free, ret_entry);
 }
 
 const struct hx_gate_response *hx_gate_replay(const struct hx_gate_entry *entry)

@@ -579,11 +579,7 @@ enum hx_code redis_new(const struct redis_options *options, struct redis **ret_r
 	strbuf_init(&r->out, REDIS_SEND_BYTES_MAX);
 	if (r->url.tls)
 		code = make_tls(r, err);
-	if (code)
-		redis_free(r);
-	else
-		*ret_redis = r;
-	return code;
+	return HAND_OVER(code, r, redis_free, ret_redis);
 }
 
 void redis_free(struct redis *r)

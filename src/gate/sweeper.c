@@ -115,11 +115,7 @@ enum hx_code gate_sweeper_new(struct gate_store *store, int64_t every_ms, struct
 	sweeper->held = held;
 	monitor_init(&sweeper->monitor);
 	code = thread_start(&sweeper->thread, sweeper_run, sweeper, "the thread of the sweep", err);
-	if (code)
-		sweeper_destroy(sweeper);
-	else
-		*ret_sweeper = sweeper;
-	return code;
+	return HAND_OVER(code, sweeper, sweeper_destroy, ret_sweeper);
 }
 
 void gate_sweeper_free(struct gate_sweeper *sweeper)

@@ -355,11 +355,7 @@ enum hx_code aside_new(const struct aside_options *options, struct aside **ret_a
 		condition_init(&aside->arrived[p]);
 	for (; !code && aside->workers_n < ASIDE_WORKERS; aside->workers_n++)
 		code = start_worker(aside, aside->workers_n, err);
-	if (code)
-		aside_free(aside);
-	else
-		*ret_aside = aside;
-	return code;
+	return HAND_OVER(code, aside, aside_free, ret_aside);
 }
 
 void aside_free(struct aside *aside)

@@ -596,11 +596,7 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 		code = thread_start(&lane->thread, lane_run, lane, "a lane's thread", err);
 	if (code && options->opened)
 		lane->db = NULL; /* still the caller's */
-	if (code)
-		lane_destroy(lane);
-	else
-		*ret_lane = lane;
-	return code;
+	return HAND_OVER(code, lane, lane_destroy, ret_lane);
 }
 
 void lane_ask_to_stop(struct lane *lane, int64_t drain_ms)

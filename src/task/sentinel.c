@@ -192,11 +192,7 @@ enum hx_code sentinel_new(const struct sentinel_options *options, struct sentine
 		s->probes[i].sentinel = s;
 	monitor_init(&s->monitor);
 	code = thread_start(&s->thread, sentinel_run, s, "the sentinel's thread", err);
-	if (code)
-		sentinel_destroy(s);
-	else
-		*ret_sentinel = s;
-	return code;
+	return HAND_OVER(code, s, sentinel_destroy, ret_sentinel);
 }
 
 void sentinel_ask(struct sentinel *s, struct sentinel_question *question)

@@ -51,11 +51,7 @@ enum hx_code warden_new(struct clock *clock, struct warden **ret_warden, struct 
 	w->clock = clock;
 	monitor_init(&w->monitor);
 	code = thread_start(&w->thread, warden_run, w, "a warden's thread", err);
-	if (code)
-		free(w);
-	else
-		*ret_warden = w;
-	return code;
+	return HAND_OVER(code, w, free, ret_warden);
 }
 
 void warden_free(struct warden *warden)
