@@ -1,5 +1,6 @@
 /* Batches: show, wait, list, list items. How they come to be is api_batch_load.c, what callers do to them api_batch_verbs.c. */
 #include "api/api_list.h"
+#include "api/api_search.h"
 #include "api/api_wait.h"
 #include "api/batch_wait.h"
 
@@ -30,13 +31,18 @@ static void batches_build_list(struct api_query *query, struct unit *unit)
 						query->subject, query->limit + 1});
 }
 
-static void add_batch(struct api_query *query, const struct db_rows *rows, size_t i)
+static void add_found(struct http_call *call UNUSED, const struct db_rows *rows, size_t i, struct strbuf *text)
 {
 	struct batch_row row;
 
 	LOCAL_ARENA(arena, ROW_BYTES_MAX);
 	batch_row_take(rows, i, /* policy= */ NULL, &arena, &row);
-	batch_json_add(&row, BATCH_AS_IS, &query->text);
+	batch_json_add(&row, BATCH_AS_IS, text);
+}
+
+static void add_batch(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	add_found(query->call, rows, i, &query->text);
 }
 
 void api_batch_list(struct http_call *call)
@@ -52,8 +58,17 @@ void api_batch_list(struct http_call *call)
 		.start = INT64_MAX,
 		.add = add_batch,
 	};
+	static const struct api_search search = {.of = WHERE_BATCH,
+						 .statuses = batch_statuses,
+						 .list = &list,
+						 .column = BATCH_SUBJECT,
+						 .read = batch_list_these,
+						 .add = add_found};
 
-	api_list_start(call, &list);
+	if (api_search_wanted(call))
+		api_search(call, &search, batch_kind());
+	else
+		api_list_start(call, &list);
 }
 
 enum { LINE_BATCH, LINE_ITEMS, LINE_SLICE };

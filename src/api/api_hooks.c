@@ -213,7 +213,8 @@ static bool make_start(struct delivery *d, const struct expression *input, struc
 	struct run_wanted wanted = {.workspace = api_workspace(call),
 				    .requester = api_requester(call),
 				    .traceparent = api_traceparent(call),
-				    .workflow = slice_str(d->hook->workflow)};
+				    .workflow = slice_str(d->hook->workflow),
+				    .arena = call->arena};
 	struct slice text;
 	struct json value;
 	struct hx_error err;

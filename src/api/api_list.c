@@ -162,17 +162,22 @@ static void build_page(struct api_query *query, struct unit *unit)
 	query->sliced = query->list->slice_line && unit->lines_n > query->list->slice_line;
 }
 
+bool api_list_read(struct http_call *call, const struct api_list *list, struct api_query *query)
+{
+	if (!api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &query->limit))
+		return false;
+	for (const struct api_filter *filter = list->filters; filter->name; filter++)
+		if (!read_filter(call, filter, query))
+			return false;
+	return true;
+}
+
 struct api_query *api_list_new(struct http_call *call, const struct api_list *list)
 {
 	struct api_query *query = api_query_new(
 		&(struct api_query){.call = call, .build = build_page, .answered = list_answered, .list = list});
 
-	if (!query || !api_query_number(call, "limit", API_PAGE_DEFAULT, API_PAGE_MAX, &query->limit))
-		return NULL;
-	for (const struct api_filter *filter = list->filters; filter->name; filter++)
-		if (!read_filter(call, filter, query))
-			return NULL;
-	return read_cursor(call, list, query) ? query : NULL;
+	return query && api_list_read(call, list, query) && read_cursor(call, list, query) ? query : NULL;
 }
 
 void api_list_start(struct http_call *call, const struct api_list *list)

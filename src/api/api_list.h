@@ -67,6 +67,8 @@ struct api_list {
 	void (*add)(struct api_query *query, const struct db_rows *rows, size_t i);
 };
 
+/* Its limit and its filters, into the query. False after answering. */
+bool api_list_read(struct http_call *call, const struct api_list *list, struct api_query *query);
 /* Reads the query of the call. NULL after answering; else what more the unit needs is set, and api_query_read() follows. */
 struct api_query *api_list_new(struct http_call *call, const struct api_list *list);
 /* Without more. */

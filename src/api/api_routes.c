@@ -13,6 +13,7 @@
 /* clang-format off */
 
 #define PAGE {"limit", "PageSize"}, {"cursor", "Cursor"}
+#define SEARCH {"where", "Where"}, {"order", "Order"}
 
 static const struct route routes[] = {
 	{"POST", "/api/v1/entities/{workflow}", api_entity_create, ROUTE_EXECUTE, "Creates an entity.",
@@ -59,8 +60,8 @@ static const struct route routes[] = {
 	 .answers = {{201, "RunCreated"}, {200, "RunCreated"}}, .etag = true,
 	 .errors = {HX_NOT_FOUND, HX_RUN_EXPIRED, HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_KEY_RESERVED, HX_KEY_REUSED}},
 	{"GET", "/api/v1/workflow-runs", api_run_list, ROUTE_READ, "Lists runs, the newest first.",
-	 .id = "listRuns", .query = {{"status", "RunStatus"}, {"definitionId", "Text"}, {"unknown", "Unknown"}, {"parent", "RunId"}, PAGE},
-	 .answers = {{200, "RunPage"}}},
+	 .id = "listRuns", .query = {{"status", "RunStatus"}, {"definitionId", "Text"}, {"unknown", "Unknown"}, {"parent", "RunId"}, SEARCH, PAGE},
+	 .answers = {{200, "RunPage"}}, .errors = {HX_BAD_QUERY}},
 	{"GET", "/api/v1/workflow-runs/{id}", api_run_show, ROUTE_READ, "Shows a run, or waits for its end.",
 	 .id = "getRun", .query = {{"wait", "Wait"}}, .answers = {{200, "WholeRun"}}, .etag = true,
 	 .errors = {HX_RUN_EXPIRED}},
@@ -122,7 +123,8 @@ static const struct route routes[] = {
 	 .errors = {HX_NOT_FOUND, HX_STALE_FENCE, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED, HX_KEY_RESERVED}},
 	{"GET", "/api/v1/batches", api_batch_list, ROUTE_READ, "Lists batches, the newest first.",
 	 .id = "listBatches",
-	 .query = {{"status", "BatchStatus"}, {"workflow", "Text"}, PAGE}, .answers = {{200, "BatchPage"}}},
+	 .query = {{"status", "BatchStatus"}, {"workflow", "Text"}, SEARCH, PAGE}, .answers = {{200, "BatchPage"}},
+	 .errors = {HX_BAD_QUERY}},
 	{"GET", "/api/v1/batches/{id}", api_batch_show, ROUTE_READ, "Shows a batch, or waits for its end.",
 	 .id = "getBatch", .query = {{"wait", "Wait"}}, .answers = {{200, "Batch"}}, .errors = {HX_RUN_EXPIRED}},
 	{"POST", "/api/v1/batches/{id}/items", api_batch_add_items, ROUTE_EXECUTE, "Adds items to a held batch.",

@@ -10,6 +10,7 @@
  */
 #include "api/api_gate.h"
 #include "api/api_list.h"
+#include "api/api_search.h"
 #include "api/api_wait.h"
 #include "api/run_json.h"
 #include "api/run_wait.h"
@@ -79,6 +80,7 @@ static bool read_start(struct http_call *call, struct run_start *start, struct r
 		.workspace = api_workspace(call),
 		.requester = api_requester(call),
 		.traceparent = api_traceparent(call),
+		.arena = call->arena,
 	};
 	struct json body, value, input;
 	struct hx_error err;
@@ -412,14 +414,19 @@ static void runs_build_list(struct api_query *query, struct unit *unit)
 	run_list(unit, &filter);
 }
 
-static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
+static void add_found(struct http_call *call, const struct db_rows *rows, size_t i, struct strbuf *text)
 {
-	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
+	const struct run_policy *policy = runs_policy(api_parts(call)->runs);
 
 	run_json_add_listed(rows, i,
 			    policy->machine_of(policy->context, db_cell(rows, i, RUN_WORKFLOW)->s,
 					       db_cell(rows, i, RUN_DEFINITION_VERSION)->i),
-			    &query->text);
+			    text);
+}
+
+static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	add_found(query->call, rows, i, &query->text);
 }
 
 void api_run_list(struct http_call *call)
@@ -436,6 +443,15 @@ void api_run_list(struct http_call *call)
 		.start = INT64_MAX,
 		.add = add_listed,
 	};
+	static const struct api_search search = {.of = WHERE_RUN,
+						 .statuses = run_statuses,
+						 .list = &list,
+						 .column = RUN_SUBJECT,
+						 .read = run_list_these,
+						 .add = add_found};
 
-	api_list_start(call, &list);
+	if (api_search_wanted(call))
+		api_search(call, &search, run_kind());
+	else
+		api_list_start(call, &list);
 }

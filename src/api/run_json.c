@@ -12,6 +12,7 @@ struct run_shown {
 	int64_t parent, parent_n; /* 0: it has none */
 	struct slice parent_step;
 	int64_t restart_of, restarted_by; /* 0: none */
+	struct slice attributes;
 };
 
 static void add_state(struct strbuf *text, const void *shown)
@@ -36,6 +37,16 @@ static void add_parent(struct strbuf *text, const void *context)
 	json_more_text(text, "step", shown->parent_step);
 	json_more_int(text, "n", shown->parent_n);
 	strbuf_add_char(text, '}');
+}
+
+static void add_attributes(struct strbuf *text, const void *context)
+{
+	const struct run_shown *shown = context;
+
+	if (!shown->attributes.p)
+		return;
+	json_more(text, "attributes");
+	attributes_json(shown->attributes, text);
 }
 
 static void add_restart_of(struct strbuf *text, const void *context)
@@ -68,6 +79,7 @@ static const struct row_member members[] = {
 	{"output", ROW_JSON, AT(output)},
 	{"error", ROW_JSON, AT(error)},
 	{"idempotencyKey", ROW_TEXT, AT(key)},
+	{"attributes", ROW_OWN, .add = add_attributes},
 	{"parent", ROW_OWN, .add = add_parent},
 	{"restartOf", ROW_OWN, .add = add_restart_of},
 	{"restartedBy", ROW_OWN, .add = add_restarted_by},
@@ -204,6 +216,7 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 		.parent_step = row->parent_step,
 		.restart_of = row->restart_of,
 		.restarted_by = row->restarted_by,
+		.attributes = row->attributes,
 		.created_at = row->created_at,
 		.started_at = row->started_at,
 		.completed_at = row->completed_at,
@@ -262,6 +275,7 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 		.parent_step = run_json_text_of(rows, i, RUN_PARENT_STEP),
 		.restart_of = int_of(rows, i, RUN_RESTART_OF),
 		.restarted_by = int_of(rows, i, RUN_RESTARTED_BY),
+		.attributes = run_json_text_of(rows, i, RUN_ATTRIBUTES),
 		.key = run_json_text_of(rows, i, RUN_KEY),
 		.created_at = int_of(rows, i, RUN_CREATED_AT),
 		.started_at = int_of(rows, i, RUN_STARTED_AT),

@@ -111,6 +111,7 @@ static enum hx_code read_request(struct start *s, const struct hx_run_request *r
 				      .workflow = slice_str(request->workflow),
 				      .key = slice_str(request->key),
 				      .input = request->input ? &input : NULL,
+				      .arena = &s->call.reply->arena,
 			      },
 			      err);
 	if (code != HX_NOT_FOUND)

@@ -59,6 +59,8 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 	code = check_input(wanted->input, err);
 	if (!code && wanted->key.p)
 		code = check_key(wanted->key, err);
+	if (!code)
+		run_describe(&start->spec, wanted->arena);
 	return code;
 }
 

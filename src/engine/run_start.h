@@ -24,6 +24,7 @@ struct run_wanted {
 	struct slice workflow;
 	struct slice key;         /* .p NULL: none */
 	const struct json *input; /* NULL: {} */
+	struct arena *arena;      /* for what is made of it */
 };
 
 struct run_start {

@@ -217,6 +217,7 @@ static struct run_row copy_row(struct arena *arena, const struct run_row *row)
 	copied.key = copy(arena, row->key);
 	copied.trace = copy(arena, row->trace);
 	copied.input = copy(arena, row->input);
+	copied.attributes = copy(arena, row->attributes);
 	return copied;
 }
 

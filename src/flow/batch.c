@@ -43,6 +43,8 @@ DB_STMT(stmt_list, "batch_list", "tii", OUT, LIST(BY_ID));
 DB_STMT(stmt_list_workflow, "batch_list_workflow", "tiit", OUT, LIST(BY_WORKFLOW("4")));
 DB_STMT(stmt_list_status, "batch_list_status", "tiit", OUT, LIST_STATUS(BY_ID));
 DB_STMT(stmt_list_both, "batch_list_both", "tiitt", OUT, LIST_STATUS(BY_WORKFLOW("5")));
+DB_STMT(stmt_list_these, "batch_list_these", "tt", OUT,
+	"SELECT " COLUMNS_SQL FROM " WHERE b.subject IN (SELECT CAST(value AS bigint) FROM {list2}) AND b.workspace = ?1 AND b.expired = 0");
 DB_STMT(stmt_slice, "batch_slice", "ti", "ii", LIST_LINE(BY_ID));
 DB_STMT(stmt_slice_workflow, "batch_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3")));
 
@@ -66,6 +68,11 @@ void batch_read(struct unit *unit, struct slice workspace, int64_t subject)
 void batch_read_key(struct unit *unit, struct slice workspace, struct slice key)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key, db_text(workspace), db_text(key));
+}
+
+void batch_list_these(struct unit *unit, struct slice workspace, struct slice ids)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list_these, db_text(workspace), db_text(ids));
 }
 
 void batch_list(struct unit *unit, const struct batch_filter *f)

@@ -163,6 +163,8 @@ struct batch_filter {
 	int64_t limit;
 };
 void batch_list(struct unit *unit, const struct batch_filter *filter);
+/* The same rows of these ids, JSON [1, …], in whatever order. */
+void batch_list_these(struct unit *unit, struct slice workspace, struct slice ids);
 
 /* Batches to look at now, the longest due first. Row: subject. */
 void batch_scan_due(struct unit *unit, int64_t limit);

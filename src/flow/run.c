@@ -3,6 +3,8 @@
  * what is due. See run.h; moves are run_units.c.
  */
 #include "flow/run.h"
+
+#include "flow/attribute.h"
 #include "flow/page.h"
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
@@ -17,14 +19,14 @@
 #define JOB_COLUMNS_SQL "s.status, s.version, s.doubt, j.attempt, j.output, j.error"
 #define JOB_OUT "tiiitt"
 
-DB_STMT(stmt_create, "run_create", "ittittttiii", "",
+DB_STMT(stmt_create, "run_create", "ittittttiiit", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
-	" created_at, times_out_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+	" created_at, times_out_at, attributes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
 	" ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
 	/* In the order of the keys: two nodes that create the same ones wait for each other in one direction alone. */
 	.set_sql = "WITH made AS (INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester,"
-	           " trace, input, due_at, created_at, times_out_at)"
-	           " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11 FROM {u} ORDER BY p2, p5"
+	           " trace, input, due_at, created_at, times_out_at, attributes)"
+	           " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12 FROM {u} ORDER BY p2, p5"
 	           " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
 	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
 	.counted = true);
@@ -99,6 +101,9 @@ DB_STMT(stmt_list_children, "run_list_children", "tiittii", LIST_OUT,
 	LIST_SELECT " WHERE r.parent = ?6 AND r.workspace = ?1 AND r.expired = 0 AND r.subject < ?2" AND_WORKFLOW("5") AND_PERSON("7")
 	" AND (?4 = '' OR s.status = ?4) ORDER BY r.subject DESC LIMIT ?3");
 
+DB_STMT(stmt_list_these, "run_list_these", "tt", LIST_OUT,
+	LIST_SELECT " WHERE r.subject IN (SELECT CAST(value AS bigint) FROM {list2}) AND r.workspace = ?1 AND r.expired = 0");
+
 DB_STMT(stmt_slice, "run_slice", "ti", "ii", LIST_LINE(BY_ID, ""));
 DB_STMT(stmt_slice_workflow, "run_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3"), ""));
 DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID, PERSON AND_WORKFLOW("3")));
@@ -146,6 +151,15 @@ int64_t run_times_out_at(const struct run_definition *definition, int64_t from_m
 	return definition->timeout_ms < INT64_MAX - from_ms ? from_ms + definition->timeout_ms : INT64_MAX;
 }
 
+void run_describe(struct run_spec *spec, struct arena *arena)
+{
+	const struct attributes *attributes = &spec->machine->definition->attributes;
+	struct json none = json_trust(slice_str("{}"));
+	struct expression_env env = {.input = json_trust(spec->input), .state = none, .steps = none};
+
+	spec->attributes = attributes_of(attributes, &env, arena);
+}
+
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
 {
 	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
@@ -154,8 +168,10 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 		 db_str(spec->machine->definition->name), db_int(spec->machine->version), db_optional(spec->key),
 		 db_text(spec->requester), spec->traceparent.n ? db_text(spec->traceparent) : db_null(),
 		 db_text(spec->input), db_int(stamp->at.ms + spec->due_in_ms), db_int(stamp->at.ms),
-		 times_out_at ? db_int(times_out_at) : db_null());
+		 times_out_at ? db_int(times_out_at) : db_null(), db_optional(spec->attributes));
 	subject_insert(unit, stamp, spec->subject, run_kind(), RUN_PENDING);
+	if (spec->attributes.p)
+		attributes_of_run(unit, spec->subject); /* mutant: run-without-its-index -> ; */
 	if (!spec->due_in_ms)
 		unit_wake(unit, RUN_TOPIC);
 }
@@ -230,6 +246,11 @@ void run_list(struct unit *unit, const struct run_filter *f)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_list_workflow, in, before, limit, workflow);
 	else
 		UNIT_ADD(unit, UNIT_ANY, &stmt_list, in, before, limit);
+}
+
+void run_list_these(struct unit *unit, struct slice workspace, struct slice ids)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list_these, db_text(workspace), db_text(ids));
 }
 
 void run_scan_due(struct unit *unit, int64_t limit, struct slice left)

@@ -118,9 +118,12 @@ struct run_spec {
 	struct slice traceparent; /* empty: none */
 	const struct run_machine *machine;
 	struct slice input;
-	bool input_given;  /* false: the caller named none, so it is compared with nothing */
+	bool input_given;        /* false: the caller named none, so it is compared with nothing */
+	struct slice attributes; /* run_describe() */
 	int64_t due_in_ms; /* 0: at once. Who drives it at once by itself gives itself a moment before others do */
 };
+/* What it is searched by, from its machine and input; before run_create(). Into the arena, which remembers whether there was room. */
+void run_describe(struct run_spec *spec, struct arena *arena);
 /* LOST: the key has a run, which run_read_key() finds. */
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
 
@@ -179,7 +182,8 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_ASKED, TEXT, asked, "r.asked")                                                                           \
 	X(RUN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")                                                       \
 	X(RUN_RESTART_OF, INT, restart_of, "r.restart_of")                                                             \
-	X(RUN_RESTARTED_BY, INT, restarted_by, "r.restarted_by")
+	X(RUN_RESTARTED_BY, INT, restarted_by, "r.restarted_by")                                                       \
+	X(RUN_ATTRIBUTES, TEXT, attributes, "r.attributes")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
@@ -206,6 +210,9 @@ struct run_filter {
 #define RUN_LAST_POSITION RUN_COLUMNS
 #define RUN_LAST_OUTPUT (RUN_COLUMNS + 1)
 void run_list(struct unit *unit, const struct run_filter *filter);
+
+/* The same rows of these ids, JSON [1, …], in whatever order. */
+void run_list_these(struct unit *unit, struct slice workspace, struct slice ids);
 
 /* Runs to look at now, the longest due first. Row: subject. left: JSON ["WORKFLOW@VERSION"], whose runs are for others, but for
  * those that are CANCELLING. */
@@ -274,6 +281,7 @@ struct run_row {
 	struct slice parent_step, scope, asked;                                     /* .p NULL: none */
 	struct slice owner, workspace, requester, key, trace, input, output, error; /* the same */
 	struct slice awaits, step_status;                                           /* the same */
+	struct slice attributes;                                                    /* as they are kept; the same */
 	size_t position; /* where it stands; steps_n: at the end */
 	const struct run_done *done;
 	struct run_stood stood;

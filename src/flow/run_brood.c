@@ -47,13 +47,18 @@ static void fail_with(struct run_drive *d, const struct answer *answer, const st
 
 /* ---- what children are told ---- */
 
-static void put_row(struct strbuf *rows, int64_t id, struct slice input, const char *scope)
+static void put_row(struct strbuf *rows, int64_t id, struct slice input, const char *scope, struct slice attributes)
 {
 	strbuf_addf(rows, "%s[%lld,", rows->n > 1 ? "," : "", (long long)id);
 	json_quote(input, rows);
 	strbuf_add_char(rows, ',');
 	if (scope)
 		json_quote(slice_str(scope), rows);
+	else
+		strbuf_add_str(rows, "null");
+	strbuf_add_char(rows, ',');
+	if (attributes.p)
+		json_quote(attributes, rows);
 	else
 		strbuf_add_str(rows, "null");
 	strbuf_add_char(rows, ']');
@@ -143,6 +148,18 @@ static const char *scope_of(const struct run_step *step, int64_t n)
 	return step->parts_n ? step->parts[step->type == RUN_PARALLEL ? n : 0].definition->scope : NULL;
 }
 
+/* What a child of another workflow is searched by; a part is not searched for. */
+static struct slice describe(struct run_drive *d, const struct run_step *step, struct run_brood *brood,
+			     struct slice input)
+{
+	struct run_spec spec = {.machine = brood->machine, .input = input};
+
+	if (step->workflow)
+		run_describe(&spec, d->arena);
+	brood->described |= spec.attributes.p != NULL;
+	return spec.attributes;
+}
+
 /* Children from number `from` on, and the run waits for them and for those that are open already. */
 static void run_brood_begin(struct run_drive *d, const struct answer *answer, const struct run_step *step,
 			    struct json items, int64_t from, int64_t n, int64_t open, bool more, struct slice saved)
@@ -169,7 +186,8 @@ static void run_brood_begin(struct run_drive *d, const struct answer *answer, co
 		if (!code && input.n > RUN_INPUT_BYTES_MAX && !brood->sees_around)
 			code = error_set(&err, HX_TOO_LARGE, "the input of child %lld is too large", (long long)i);
 		if (!code)
-			put_row(&rows, child_id(answer, made), input, scope_of(step, i));
+			put_row(&rows, child_id(answer, made), input, scope_of(step, i),
+				describe(d, step, brood, input));
 	}
 	strbuf_add_char(&rows, ']');
 	brood->rows = arena_copy(d->arena, strbuf_slice(&rows));

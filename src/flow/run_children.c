@@ -2,25 +2,26 @@
 #include "flow/run_children.h"
 
 #include "base/id.h"
+#include "flow/attribute.h"
 #include "flow/subject_change.h"
 
 /* clang-format off */
 
 #define INTO_RUN                                                                                                       \
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"  \
-	" created_at, parent, parent_step, parent_n, child, scope, around, depth, times_out_at)"
+	" created_at, parent, parent_step, parent_n, child, scope, around, depth, times_out_at, attributes)"
 /* A caller of an older program may have taken the key: then the child has none, and is found by its parent as ever. */
 #define CHILD_KEY(n)                                                                                                   \
 	"(SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = ?7 || " n ")"    \
 	" THEN ?7 || " n " END)"
-#define CHILD_COLUMNS(id, n, input, scope)                                                                             \
+#define CHILD_COLUMNS(id, n, input, scope, attributes)                                                                             \
 	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", ?8, ?8, p.subject, ?6, " n ","  \
-	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?10"
+	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?10, " attributes
 
 DB_STMT(stmt_make, "run_children_make", "iittittiii", "",
-	INTO_RUN CHILD_COLUMNS("json_extract(value, '$[0]')", "(?2 + key)", "json_extract(value, '$[1]')", "json_extract(value, '$[2]')")
+	INTO_RUN CHILD_COLUMNS("json_extract(value, '$[0]')", "(?2 + key)", "json_extract(value, '$[1]')", "json_extract(value, '$[2]')", "json_extract(value, '$[3]')")
 	" FROM json_each(?3), hx_run p WHERE p.subject = ?1",
-	.pg_sql = INTO_RUN CHILD_COLUMNS("(r->>0)::bigint", "(?2 + ord - 1)", "r->>1", "r->>2")
+	.pg_sql = INTO_RUN CHILD_COLUMNS("(r->>0)::bigint", "(?2 + ord - 1)", "r->>1", "r->>2", "r->>3")
 	          " FROM json_array_elements(?3::json) WITH ORDINALITY AS t(r, ord), hx_run p WHERE p.subject = ?1");
 
 DB_STMT(stmt_subjects, "run_children_subjects", "itiiiit", "",
@@ -116,6 +117,8 @@ void run_children_make(struct unit *unit, const struct stamp *stamp, const struc
 	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, subject, step, from, db_int(run_kind()), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_histories, subject, step, from, db_str(stamp->node));
+	if (brood->described)
+		attributes_of_children(unit, parent->subject, brood->step->name, brood->from);
 	if (brood->step->joins_any && brood->from == 0)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_no_winner, subject);
 	unit_wake(unit, RUN_TOPIC);

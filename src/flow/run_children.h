@@ -65,7 +65,8 @@ struct run_brood {
 	bool sees_around;                  /* their input has the state of this run in it, and they hear its events */
 	int64_t from;
 	struct slice key;  /* of each, up to its number */
-	struct slice rows; /* [[id, "input", scope or null], …]; .p NULL: none */
+	struct slice rows; /* [[id, "input", scope or null, "attributes" or null], …]; .p NULL: none */
+	bool described;    /* some have attributes */
 };
 /* The parent's row, in whose unit it stands, gives workspace, requester, trace and depth. */
 void run_children_make(struct unit *unit, const struct stamp *stamp, const struct run_row *parent,

@@ -227,6 +227,8 @@ static void apply(struct run_drive *d, const struct db_rows *rows)
 	d->row.error = m->error;
 	d->row.job = m->job;
 	d->row.stood = m->stood;
+	if (m->attributes.p)
+		d->row.attributes = m->attributes.n ? m->attributes : slice_of(NULL, 0);
 	d->holding = m->keeps;
 	if (m->undone >= 0)
 		d->undone_from = (size_t)m->undone;
@@ -447,7 +449,7 @@ static const struct task_shape move_shape = SHAPE(struct run_move, NULL,
 	PART(MADE, struct run_move, withdraws),
 	PART(TEXT, struct run_move, step_status),
 	PART_WITH(INNER, struct run_move, stood, &run_stood_shape),
-	PART(SLICE, struct run_move, awaits, output, error),
+	PART(SLICE, struct run_move, awaits, output, error, attributes),
 	PART(MADE, struct run_move, job),
 	PART(SLICE, struct run_move, payload),
 	PART_WITH(INNER, struct run_move, brood, &brood_shape),

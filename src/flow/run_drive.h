@@ -95,7 +95,9 @@ struct run_move {
 	const char *step_status;
 	struct run_stood stood; /* after it; written by the move that begins to compensate */
 	struct slice awaits, output, error;
-	int64_t job;          /* that it inserts, or goes on waiting for */
+	struct slice
+		attributes; /* that it has after it, if that is something else than before; empty: none; .p NULL: no change */
+	int64_t job;        /* that it inserts, or goes on waiting for */
 	struct slice payload; /* of the one that it inserts; .p NULL: none */
 	const struct action *job_action;
 	const struct action *sql; /* whose statements run in this unit */

@@ -86,6 +86,9 @@ void run_write_part_output(const struct run_drive *d, struct strbuf *out);
 struct slice run_make_error(const struct run_drive *d, const char *code, struct slice message,
 			    const struct run_step *step);
 
+/* What the run is searched by after the move, if the move changes it. */
+void run_plan_attributes(struct run_drive *d);
+
 /* ---- run_units.c ---- */
 
 void run_build_move(const struct run_drive *d, struct unit *unit);

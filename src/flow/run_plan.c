@@ -366,6 +366,7 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
 		d->move.transitions = 1;
 	plan_failure(d, answer, run_input(d));
 	plan_reckon_with_time(d, answer);
+	run_plan_attributes(d); /* mutant: attributes-not-followed */
 	return true;
 }
 

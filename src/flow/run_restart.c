@@ -4,6 +4,7 @@
 #include "base/json_string.h"
 
 #define LIST_BYTES_MAX (1u << 20)
+#define STATE_BYTES_MAX (48u << 20)
 
 /* clang-format off */
 
@@ -88,6 +89,7 @@ void run_restart_add(struct unit *unit, const struct stamp *stamp, const struct 
 		.traceparent = restart->traceparent,
 		.machine = old->machine,
 		.input = restart->input.p ? restart->input : old->input,
+		.attributes = restart->attributes,
 	};
 
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_old, from, to);
@@ -102,6 +104,25 @@ void run_restart_add(struct unit *unit, const struct stamp *stamp, const struct 
 	}
 }
 
+/* What the new run is searched by: it begins with what the passed steps have saved. */
+static struct slice describe(const struct run_row *old, const struct run_restart *restart, struct arena *arena)
+{
+	const struct run_done *done = old->done;
+	LOCAL_STRBUF(state, STATE_BYTES_MAX);
+	LOCAL_STRBUF(steps, STATE_BYTES_MAX);
+
+	while (done && !passes(done, restart))
+		done = done->before;
+	run_write_state(done, &state);
+	run_write_steps(done, &steps);
+	struct expression_env env = {.input = json_trust(restart->input.p ? restart->input : old->input),
+				     .state = json_trust(strbuf_slice(&state)),
+				     .steps = json_trust(strbuf_slice(&steps))};
+	return state.failed || steps.failed || old->definition->scope
+		       ? slice_of(NULL, 0)
+		       : attributes_of(&old->definition->attributes, &env, arena);
+}
+
 bool run_restart_prepare(const struct run_row *old, struct arena *arena, struct run_restart *restart)
 {
 	struct strbuf list;
@@ -114,5 +135,6 @@ bool run_restart_prepare(const struct run_row *old, struct arena *arena, struct 
 		restart->parents = arena_keep(arena, &list);
 	else
 		strbuf_release(&list);
+	restart->attributes = describe(old, restart, arena);
 	return !arena->failed;
 }

@@ -9,6 +9,7 @@
  * The retry first: the run is not finished any more, and the verdict is lost. This first: the version has risen, and whoever
  * decided on what it had read before loses.
  */
+#include "flow/attribute.h"
 #include "flow/run.h"
 
 /* A line is a guard. */
@@ -22,7 +23,8 @@ DB_STMT(stmt_scan_expired, "run_scan_expired", "ii", "i",
 	       " ORDER BY completed_at LIMIT ?2");
 
 DB_STMT(stmt_expire, "run_expire", "ii", "i",
-	"UPDATE hx_run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = ''{from}"
+	"UPDATE hx_run SET expired = 1, input = '{}', output = NULL, error = NULL, trace = NULL, requester = '',"
+	" attributes = NULL{from}"
 	" WHERE subject = ?1"
 	" AND expired = 0"
 	" AND completed_at <= hx_now_ms() - ?2" OF_NO_TREE
@@ -57,4 +59,5 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_steps, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_events, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_history, db_int(subject));
+	attributes_drop(unit, subject); /* mutant: expired-found */
 }

@@ -198,6 +198,7 @@ void run_row_created(const struct run_spec *spec, const struct stamp *stamp, str
 		.key = spec->key,
 		.trace = spec->traceparent.n ? spec->traceparent : slice_of(NULL, 0),
 		.input = spec->input,
+		.attributes = spec->attributes,
 		.due_at = stamp->at.ms + spec->due_in_ms,
 		.created_at = stamp->at.ms,
 		.updated_at = stamp->at.ms,

@@ -141,6 +141,29 @@ enum hx_code run_evaluate_item(const struct run_drive *d, const struct run_done 
 	return evaluate(d, done, slice_of(NULL, 0), env, expression, ret_text, err);
 }
 
+void run_plan_attributes(struct run_drive *d)
+{
+	const struct attributes *attributes = &drive_definition(d)->attributes;
+	struct run_move *move = &d->move;
+
+	if (move->rows_n == 0 || !attributes->follow || drive_definition(d)->scope)
+		return;
+	LOCAL_STRBUF(state, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(steps, TEXT_BYTES_MAX);
+	run_write_seen_state(d, d->done, &state);
+	run_write_steps(d->done, &steps);
+	struct expression_env env = {.input = json_trust(run_input(d)),
+				     .state = json_trust(strbuf_slice(&state)),
+				     .steps = json_trust(strbuf_slice(&steps))};
+	if (state.failed || steps.failed)
+		return;
+	move->attributes = attributes_of(attributes, &env, d->arena);
+	if (slice_eq(move->attributes, d->row.attributes))
+		move->attributes = slice_of(NULL, 0);
+	else if (!move->attributes.p)
+		move->attributes = slice_str("");
+}
+
 enum hx_code run_make_input(const struct run_drive *d, const struct run_done *done, const struct run_step *step,
 			    const struct run_done *undone, struct slice *ret_input, struct hx_error *err)
 {

@@ -1,4 +1,5 @@
 /* The unit of a move. See run_parts.h and, for the guards, subject.h. */
+#include "flow/attribute.h"
 #include "flow/job_work.h"
 #include "flow/run_parts.h"
 #include "flow/sql_action.h"
@@ -237,6 +238,8 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	add_taken(d, unit);    /* mutant: event-not-taken */
 	add_children(d, unit); /* before its row, which looks at them */
 	run_units_add_row(d, unit);
+	if (move->attributes.p)
+		attributes_of_run_set(unit, d->row.subject, move->attributes);
 	run_add_effects(d, unit); /* mutant: failure-untold */
 	add_stood(d, unit);       /* mutant: stood-not-kept */
 	if (move->payload.p)

@@ -206,6 +206,11 @@ struct slice schedule_items(const struct schedule_spec *spec, struct arena *aren
 	return arena_keep(arena, &rows);
 }
 
+static struct slice input_of(const struct schedule_spec *spec)
+{
+	return spec->input.p ? spec->input : slice_str("{}");
+}
+
 void schedule_start_add(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,
 			const struct schedule_start *start)
 {
@@ -218,7 +223,8 @@ void schedule_start_add(struct unit *unit, const struct stamp *stamp, const stru
 				       .requester = row->requester,
 				       .key = start->key, /* mutant: slot-without-key -> .key = slice_of(NULL, 0), */
 				       .machine = start->run,
-				       .input = spec->input.p ? spec->input : slice_str("{}")};
+				       .input = input_of(spec),
+				       .attributes = start->attributes};
 
 		run_create(unit, stamp, &run);
 	} else if (start->payload.p) {
@@ -279,6 +285,12 @@ bool schedule_start_of(const struct schedule_policy *policy, const struct schedu
 		start->payload = fire_payload(row, arena);
 	if (start->batch)
 		start->items = schedule_items(spec, arena);
+	if (start->run) {
+		struct run_spec run = {.machine = start->run, .input = input_of(spec)};
+
+		run_describe(&run, arena);
+		start->attributes = run.attributes;
+	}
 	return start->run || start->batch || (start->payload.p && schedule_is_known(policy, spec));
 }
 

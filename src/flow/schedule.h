@@ -170,9 +170,10 @@ struct schedule_start {
 	struct slice key;
 	const struct run_machine *run;
 	const struct batch_machine *batch;
-	int64_t account;      /* of a batch */
-	struct slice items;   /* of a batch, as batch_create_whole() takes them */
-	struct slice payload; /* of a job that fires a step (flow/hook.h); .p NULL: it is none */
+	int64_t account;         /* of a batch */
+	struct slice items;      /* of a batch, as batch_create_whole() takes them */
+	struct slice attributes; /* of a run */
+	struct slice payload;    /* of a job that fires a step (flow/hook.h); .p NULL: it is none */
 };
 /* LOST: its key is there. */
 void schedule_start_add(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,

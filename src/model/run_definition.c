@@ -96,6 +96,14 @@ static void read_failure_effects(const struct reader *r, const struct json_node 
 			    &definition->failure_effects_n);
 }
 
+static void read_attributes(const struct reader *r, const struct json_node *node, const struct field *field UNUSED,
+			    void *ret)
+{
+	struct run_definition *definition = ret;
+
+	attributes_read(r, node, WHERE_RUN, expression_run_roots, &definition->attributes);
+}
+
 static const char *const on_failure_names[] = {"hold", "compensate", NULL};
 
 /* clang-format off */
@@ -110,6 +118,7 @@ const struct field run_fields[] = {
 	{"timeout",  FIELD_DURATION(struct run_definition, timeout_ms)},
 	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, on_failure_names)},
 	{"failure_after_effect", FIELD_OWN(read_failure_effects)},
+	{"attributes", FIELD_OWN(read_attributes)},
 	{0}};
 /* clang-format on */
 

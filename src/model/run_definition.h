@@ -41,6 +41,7 @@
 #pragma once
 
 #include "model/attempt.h"
+#include "model/attributes.h"
 #include "model/expression.h"
 #include "model/workflow.h"
 
@@ -133,8 +134,9 @@ struct run_definition {
 	size_t failure_effects_n;
 	const struct action *failure_effects[STEP_AFTER_EFFECTS_MAX]; /* failure_after_effect */
 	int64_t timeout_ms;                                           /* 0: none */
-	const char *scope;                                            /* of a part; NULL: the whole */
-	bool sees_around; /* a branch or a body: its runs have the input and the state of the run around them */
+	struct attributes attributes;
+	const char *scope; /* of a part; NULL: the whole */
+	bool sees_around;  /* a branch or a body: its runs have the input and the state of the run around them */
 };
 
 /* A run of this definition waits for runs that it has started. */

@@ -95,12 +95,9 @@ const char *const *where_field_names(enum where_kind kind)
 	return kinds[kind].names;
 }
 
-bool where_is_reserved(struct slice name)
+bool where_is_reserved(enum where_kind kind, struct slice name)
 {
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (slice_in(name, kinds[i].names))
-			return true;
-	return slice_in(name, words);
+	return slice_in(name, kinds[kind].names) || slice_in(name, words);
 }
 
 static const struct where_field *where_field_of(enum where_kind kind, struct slice name)

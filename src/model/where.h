@@ -98,7 +98,7 @@ enum hx_code where_refuse_name(const struct where *where, const struct where_tes
 /* The tests that all that matches must pass: those joined by `and` at the top. For the plan of a search. */
 size_t where_conjuncts(const struct where *where, const struct where_test *out[WHERE_CONJUNCTS_MAX]);
 
-/* Is it a field of this kind, or of any? Or a word of the grammar? An attribute must not be called so. */
-bool where_is_reserved(struct slice name);
+/* Is it a field of this kind, or a word of the grammar? An attribute of it must not be called so. */
+bool where_is_reserved(enum where_kind kind, struct slice name);
 /* The names of the kind's fields, ending with NULL. */
 const char *const *where_field_names(enum where_kind kind);

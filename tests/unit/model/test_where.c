@@ -242,8 +242,12 @@ static void names(void **state)
 	assert_int_equal(column, 24);
 	assert_string_equal(err.detail,
 			    "column 24: there is no field or attribute \"custmer\"; did you mean \"customer\"?");
-	assert_true(where_is_reserved(slice_str("in")) && where_is_reserved(slice_str("held")) &&
-		    where_is_reserved(slice_str("createdAt")) && !where_is_reserved(slice_str("customer")));
+	assert_true(where_is_reserved(WHERE_RUN, slice_str("in")) &&
+		    where_is_reserved(WHERE_ENTITY, slice_str("held")) &&
+		    where_is_reserved(WHERE_RUN, slice_str("createdAt")) &&
+		    !where_is_reserved(WHERE_RUN, slice_str("held")) &&
+		    !where_is_reserved(WHERE_RUN, slice_str("customer")) &&
+		    !where_is_reserved(WHERE_RUN, slice_str("total")));
 	assert_string_equal(where_field_names(WHERE_JOB)[1], "queue");
 }
 

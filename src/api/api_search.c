@@ -1,0 +1,254 @@
+/* See api_search.h. */
+#include "api/api_search.h"
+
+#include "base/json_string.h"
+#include "engine/definitions.h"
+#include "engine/readers.h"
+#include "flow/run.h"
+#include "model/nearest.h"
+#include "wire/loop.h"
+
+#define CREATED "createdAt"
+
+struct searching {
+	struct search_page page; /* first: a task is known by its address */
+	struct seat seat;
+	struct http_call *call;
+	const struct api_search *how;
+	struct api_query filters; /* what the list reads of its query */
+	struct strbuf text;
+};
+
+bool api_search_wanted(const struct http_call *call)
+{
+	return query_find(&call->query, "where", NULL) || query_find(&call->query, "order", NULL);
+}
+
+/* ---- the condition ---- */
+
+bool api_bad_query(struct http_call *call, const struct hx_error *err, size_t column)
+{
+	struct problem problem = {.code = err->code, .detail = slice_str(err->detail)};
+	char members[48];
+
+	snprintf(members, sizeof members, "\"position\":%zu", column);
+	if (err->code == HX_BAD_QUERY && column)
+		problem.members = slice_str(members);
+	http_respond_problem(call->exchange, &problem);
+	return false;
+}
+
+bool api_where(struct http_call *call, enum where_kind of, const char *const *statuses, struct slice text,
+	       const struct where **ret)
+{
+	struct where_names names = {of, statuses};
+	struct hx_error err;
+	size_t column = 0;
+
+	return !where_parse(text, &names, call->arena, &err, &column, ret) || api_bad_query(call, &err, column);
+}
+
+struct names {
+	const char **list;
+	size_t n, room;
+};
+
+static void add_names(void *context, const struct machine *machine)
+{
+	struct names *names = context;
+	const struct attributes *attributes = machine->run ? &machine->run->definition->attributes : NULL;
+
+	for (size_t i = 0; attributes && i < attributes->n; i++) {
+		if (names->list && names->n < names->room)
+			names->list[names->n] = attributes->list[i].name;
+		names->n++;
+	}
+}
+
+/* Definitions may come into force between the two looks: what is beyond the room is found by the index, as every other name. */
+const char *const *api_attributes(struct http_call *call, enum where_kind of)
+{
+	struct definitions *defs = api_parts(call)->definitions;
+	struct names names = {0};
+
+	if (of == WHERE_RUN)
+		definitions_each(defs, add_names, &names);
+	names = (struct names){api_alloc(call, (names.n + 1) * sizeof *names.list), 0, names.n};
+	if (names.list && of == WHERE_RUN)
+		definitions_each(defs, add_names, &names);
+	return names.list;
+}
+
+/* ---- the query ---- */
+
+static bool get(struct http_call *call, const char *name, struct slice *ret)
+{
+	struct hx_error err;
+
+	if (!query_get(&call->query, name, &err, ret))
+		return true;
+	http_respond_error(call->exchange, &err);
+	return false;
+}
+
+static bool read_where(struct searching *s)
+{
+	struct slice text = {NULL, 0};
+
+	if (!get(s->call, "where", &text))
+		return false;
+	return !text.p || api_where(s->call, s->how->of, s->how->statuses, text, &s->page.search.where);
+}
+
+static bool read_order(struct searching *s)
+{
+	struct search *search = &s->page.search;
+	struct slice text = {NULL, 0};
+	struct hx_error err;
+
+	if (!get(s->call, "order", &text))
+		return false;
+	search->up = text.n && text.p[0] != '-';
+	if (text.n && !search->up)
+		text = slice_from(text, 1);
+	if (!text.p || slice_is(text, CREATED))
+		return true;
+	if (slice_in(text, search->known)) {
+		search->order = text;
+		return true;
+	}
+	error_set(&err, HX_BAD_QUERY,
+		  "order: there is no attribute \"%s\"%s; it is " CREATED
+		  " or an attribute, with - before it the last first",
+		  excerpt_of(text).text, nearest_words(text, search->known, "\"", "\"").text);
+	return api_bad_query(s->call, &err, 0);
+}
+
+static bool refuse_cursor(const struct searching *s)
+{
+	return api_refuse(s->call, HX_VALIDATION_ERROR, "this is no cursor of this list");
+}
+
+static bool read_cursor(struct searching *s)
+{
+	struct search_place *after = &s->page.search.after;
+	struct slice text = {NULL, 0}, value = {NULL, 0};
+	const char *dot;
+
+	if (!get(s->call, "cursor", &text))
+		return false;
+	if (!text.n)
+		return true;
+	dot = memchr(text.p, '.', text.n);
+	if (dot) {
+		value = slice_from(text, (size_t)(dot - text.p) + 1);
+		text.n = (size_t)(dot - text.p);
+	}
+	if (!id_parse(s->how->list->prefix, text, &after->id) || (dot != NULL) != (s->page.search.order.n > 0) ||
+	    value.n >= sizeof after->value)
+		return refuse_cursor(s);
+	if (value.n)
+		memcpy(after->value, value.p, value.n);
+	after->value_n = value.n;
+	return true;
+}
+
+/* What the list filters by besides. */
+static bool read_filters(struct searching *s)
+{
+	struct search *search = &s->page.search;
+
+	s->filters.call = s->call;
+	if (!api_list_read(s->call, s->how->list, &s->filters))
+		return false;
+	if (s->filters.held)
+		return api_invalid(s->call, "unknown goes without where and order");
+	search->status = s->filters.status_wanted;
+	search->workflow = s->filters.name;
+	search->parent = s->filters.parent;
+	s->page.limit = s->filters.limit;
+	return true;
+}
+
+/* ---- the page ---- */
+
+static void add_cursor(struct searching *s)
+{
+	const struct search_place *next = &s->page.next;
+
+	if (!s->page.more) {
+		json_more_json(&s->text, "cursor", slice_of(NULL, 0));
+		return;
+	}
+	LOCAL_STRBUF(cursor, sizeof next->value + ID_TEXT_BYTES + 1);
+	strbuf_add_str(&cursor, id_text(s->how->list->prefix, next->id).text);
+	if (s->page.search.order.n) {
+		strbuf_add_char(&cursor, '.');
+		strbuf_add_slice(&cursor, slice_of(next->value, next->value_n));
+	}
+	json_more(&s->text, "cursor");
+	json_quote(strbuf_slice(&cursor), &s->text);
+}
+
+static void show(struct search_page *page, const struct db_rows *rows)
+{
+	struct searching *s = (struct searching *)page;
+	bool more = false;
+
+	strbuf_add_str(&s->text, "{\"items\":[");
+	for (size_t n = 0; n < page->ids_n; n++) {
+		size_t i = search_page_row(page, rows, s->how->column, n);
+
+		if (i == rows->n)
+			continue;
+		strbuf_add_str(&s->text, more ? "," : "");
+		s->how->add(s->call, rows, i, &s->text);
+		more = true;
+	}
+	strbuf_add_char(&s->text, ']');
+	add_cursor(s);
+	strbuf_add_char(&s->text, '}');
+}
+
+static void done(struct seat *seat, enum hx_code code)
+{
+	struct searching *s = CONTAINER_OF(seat, struct searching, seat);
+	const struct search_page *page = &s->page;
+	struct strbuf text = s->text;
+	struct hx_error err;
+	size_t column = 0;
+
+	if (code == HX_BAD_QUERY) {
+		(void)where_refuse_name(page->search.where, page->unknown, page->search.known, &err, &column);
+		api_bad_query(s->call, &err, column);
+	} else if (code) {
+		http_respond_code(s->call->exchange, code, NULL);
+	} else {
+		api_respond_json(s->call, 200, &text, /* etag_version= */ 0);
+	}
+	strbuf_release(&text);
+}
+
+void api_search(struct http_call *call, const struct api_search *how, int64_t kind)
+{
+	struct searching *s = api_alloc(call, sizeof *s);
+	enum hx_code code;
+
+	if (!s)
+		return;
+	s->call = call;
+	s->how = how;
+	s->page.search = (struct search){.of = how->of, .workspace = api_workspace(call), .kind = kind};
+	s->page.search.known = api_attributes(call, how->of);
+	if (!s->page.search.known || !read_filters(s) || !read_where(s) || !read_order(s) || !read_cursor(s))
+		return;
+	s->page.arena = call->arena;
+	s->page.read = how->read;
+	s->page.show = show;
+	strbuf_init(&s->text, API_TEXT_BYTES_MAX);
+	search_page_init(&s->page);
+	s->seat = (struct seat){.task = &s->page.task, .done = done, .tenant = unit_tenant(api_workspace(call))};
+	code = readers_submit(api_parts(call)->readers, &s->seat);
+	if (code)
+		done(&s->seat, code);
+}

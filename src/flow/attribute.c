@@ -1,0 +1,51 @@
+/* See attribute.h. */
+#include "flow/attribute.h"
+
+#include "flow/run.h"
+
+/* clang-format off */
+
+#define INTO "INSERT INTO hx_attribute (subject, name, workspace, kind, value)"
+#define PAIRS " json_each(r.attributes) a"
+#define PAIRS_PG " LATERAL jsonb_each_text(r.attributes::jsonb) a"
+
+DB_STMT(stmt_of_run, "attributes_of_run", "ii", "",
+	INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_run r," PAIRS " WHERE r.subject = ?1",
+	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_run r{join}," PAIRS_PG " WHERE r.subject = ?1");
+
+DB_STMT(stmt_of_children, "attributes_of_children", "itii", "",
+	INTO " SELECT r.subject, a.key, r.workspace, ?4, a.value FROM hx_run r," PAIRS
+	" WHERE r.parent = ?1 AND r.parent_step = ?2 AND r.parent_n >= ?3 AND r.attributes IS NOT NULL",
+	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?4, a.value FROM hx_run r," PAIRS_PG
+	          " WHERE r.parent = ?1 AND r.parent_step = ?2 AND r.parent_n >= ?3 AND r.attributes IS NOT NULL");
+
+DB_STMT(stmt_set, "attributes_set", "it", "", "UPDATE hx_run SET attributes = ?2{from} WHERE subject = ?1");
+
+DB_STMT(stmt_drop, "attributes_drop", "i", "",
+	"DELETE FROM hx_attribute WHERE subject = ?1",
+	.set_sql = "DELETE FROM hx_attribute t USING {u} WHERE t.subject = u.p1");
+
+/* clang-format on */
+
+void attributes_of_run(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_run, db_int(subject), db_int(run_kind()));
+}
+
+void attributes_of_children(struct unit *unit, int64_t parent, const char *step, int64_t from)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_children, db_int(parent), db_str(step), db_int(from), db_int(run_kind()));
+}
+
+void attributes_drop(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(subject));
+}
+
+void attributes_of_run_set(struct unit *unit, int64_t subject, struct slice attributes)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_set, db_int(subject), attributes.n ? db_text(attributes) : db_null());
+	attributes_drop(unit, subject); /* mutant: attribute-stays */
+	if (attributes.n)
+		attributes_of_run(unit, subject); /* mutant: attribute-not-indexed -> ; */
+}

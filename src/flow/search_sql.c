@@ -1,0 +1,153 @@
+/*
+ * The statements of searches. Each walks one range of one index, as far as a slice goes, in a query of its own: what is joined to
+ * that has no more rows than the slice, so no statistics lead a planner to begin at the other end. Bounds are whole keys (flow/page.h),
+ * and the length of a slice stands in the text, because a planner guesses a tenth of the table for a length that it does not know.
+ */
+#include "flow/page.h"
+#include "flow/search_parts.h"
+
+/* clang-format off */
+
+#define KEY "a.workspace, a.kind, a.name, a.value, a.subject"
+#define KEY_DOWN "a.workspace DESC, a.kind DESC, a.name DESC, a.value DESC, a.subject DESC"
+/* ?1 workspace  ?2 kind  ?3 name  ?4 ?5 above  ?6 ?7 below */
+#define RANGE " FROM hx_attribute a WHERE (" KEY ") > (?1, ?2, ?3, ?4, ?5) AND (" KEY ") < (?1, ?2, ?3, ?6, ?7)"
+
+DB_STMT(stmt_count, "search_count", "tittiti", "i",
+	"SELECT count(*) FROM (SELECT a.subject" RANGE " ORDER BY " KEY " LIMIT " SEARCH_GATHER_SQL ") AS few");
+
+DB_STMT(stmt_name, "search_name", "tit", "i",
+	"SELECT 1 FROM hx_attribute a WHERE a.workspace = ?1 AND a.kind = ?2 AND a.name = ?3 LIMIT 1");
+
+#define NO_INT "CAST(NULL AS bigint)" /* a bare one is a text on PostgreSQL */
+#define FOUND_OUT "itttttttiiiiiiitt"
+
+#define WALKED(columns, joins, order)                                                                                  \
+	"SELECT " columns ", f.value FROM (SELECT a.subject AS id, a.value AS value" RANGE " ORDER BY " order              \
+	" LIMIT " SEARCH_SLICE_SQL ") AS f" joins
+#define GATHERED(columns, joins)                                                                                       \
+	"SELECT " columns ", NULL FROM (SELECT a.subject AS id" RANGE " ORDER BY " KEY " LIMIT " SEARCH_GATHER_SQL ") AS f" joins
+#define LISTED(columns, joins, of, key, lead, from, to, order, page)                                                   \
+	"SELECT " columns ", NULL FROM (SELECT r.subject AS id FROM " of " r" page(key, lead, from, to)                     \
+	" AND r.expired = 0 ORDER BY " order " LIMIT " SEARCH_SLICE_SQL ") AS f" joins
+#define BY_VALUE " ORDER BY f.value, f.id"
+#define BY_VALUE_DOWN " ORDER BY f.value DESC, f.id DESC"
+#define BY_ID " ORDER BY f.id"
+#define BY_ID_DOWN " ORDER BY f.id DESC"
+#define AFTER_UP " WHERE f.id > ?8"
+#define AFTER_DOWN " WHERE f.id < ?8"
+#define FIRST_OF " LIMIT " SEARCH_SLICE_SQL
+
+/* What is counted and shown is what is not expired; a slice may come out shorter for it, and is not the last one then: so the
+ * attributes of what expires go with it, in the same unit. */
+#define ALL_OF(name, columns, joins, of)                                                                               \
+	DB_STMT(name##_walk_up, #name "_walk_up", "tittiti", FOUND_OUT, WALKED(columns, joins, KEY) BY_VALUE);                \
+	DB_STMT(name##_walk_down, #name "_walk_down", "tittiti", FOUND_OUT, WALKED(columns, joins, KEY_DOWN) BY_VALUE_DOWN);  \
+	DB_STMT(name##_gather_up, #name "_gather_up", "tittitii", FOUND_OUT,                                                  \
+		GATHERED(columns, joins) AFTER_UP BY_ID FIRST_OF);                                                             \
+	DB_STMT(name##_gather_down, #name "_gather_down", "tittitii", FOUND_OUT,                                              \
+		GATHERED(columns, joins) AFTER_DOWN BY_ID_DOWN FIRST_OF);                                                      \
+	DB_STMT(name##_all_up, #name "_all_up", "ti", FOUND_OUT,                                                              \
+		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_TOP, "r.workspace, r.subject", PAGE_UP) BY_ID); \
+	DB_STMT(name##_all_down, #name "_all_down", "ti", FOUND_OUT,                                                          \
+		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_BOTTOM,                                   \
+		       "r.workspace DESC, r.subject DESC", PAGE_DOWN) BY_ID_DOWN);                                             \
+	DB_STMT(name##_workflow_up, #name "_workflow_up", "tit", FOUND_OUT,                                                   \
+		LISTED(columns, joins, of, "r.workspace, r.workflow, r.subject", "?1, ?3", "?2", PAGE_TOP,                      \
+		       "r.workspace, r.workflow, r.subject", PAGE_UP) BY_ID);                                                  \
+	DB_STMT(name##_workflow_down, #name "_workflow_down", "tit", FOUND_OUT,                                               \
+		LISTED(columns, joins, of, "r.workspace, r.workflow, r.subject", "?1, ?3", "?2", PAGE_BOTTOM,                   \
+		       "r.workspace DESC, r.workflow DESC, r.subject DESC", PAGE_DOWN) BY_ID_DOWN);                            \
+	DB_STMT(name##_one, #name "_one", "ti", FOUND_OUT,                                                                    \
+		"SELECT " columns ", NULL FROM (SELECT r.subject AS id FROM " of " r WHERE r.subject = ?2 AND r.workspace = ?1"   \
+		" AND r.expired = 0) AS f" joins)
+
+#define RUN_FOUND                                                                                                      \
+	"f.id, s.status, r.workflow, r.run_key, r.requester, NULL, NULL, NULL, r.parent, r.created_at, r.started_at,"       \
+	" r.completed_at, s.updated_at, " NO_INT ", " NO_INT ", r.attributes"
+#define RUN_JOINS " JOIN hx_run r ON r.subject = f.id JOIN hx_subject s ON s.id = f.id"
+
+ALL_OF(search_run, RUN_FOUND, RUN_JOINS, "hx_run");
+
+DB_STMT(search_run_key, "search_run_key", "tt", FOUND_OUT,
+	"SELECT " RUN_FOUND ", NULL FROM (SELECT r.subject AS id FROM hx_run r WHERE r.workspace = ?1 AND r.run_key = ?2 AND r.expired = 0)"
+	" AS f" RUN_JOINS);
+
+#define BATCH_FOUND                                                                                                    \
+	"f.id, s.status, r.workflow, r.batch_key, r.requester, (SELECT c.name FROM hx_account c WHERE c.subject = r.account),"  \
+	" NULL, NULL, " NO_INT ", r.created_at, r.started_at, r.completed_at, s.updated_at, r.total, " NO_INT ", NULL"
+#define BATCH_JOINS " JOIN hx_batch r ON r.subject = f.id JOIN hx_subject s ON s.id = f.id"
+
+ALL_OF(search_batch, BATCH_FOUND, BATCH_JOINS, "hx_batch");
+
+DB_STMT(search_batch_key, "search_batch_key", "tt", FOUND_OUT,
+	"SELECT " BATCH_FOUND ", NULL FROM (SELECT r.subject AS id FROM hx_batch r WHERE r.workspace = ?1 AND r.batch_key = ?2"
+	" AND r.expired = 0) AS f" BATCH_JOINS);
+
+/* clang-format on */
+
+struct search_sql {
+	const struct db_stmt *walk[2], *gather[2], *workflow[2], *all[2]; /* down, up */
+	const struct db_stmt *one, *key;
+};
+
+#define SQL_OF(name)                                                                                                   \
+	{                                                                                                              \
+		{&name##_walk_down, &name##_walk_up}, {&name##_gather_down, &name##_gather_up},                        \
+			{&name##_workflow_down, &name##_workflow_up}, {&name##_all_down, &name##_all_up}, &name##_one, \
+			&name##_key                                                                                    \
+	}
+
+static const struct search_sql all_kinds[] = {
+	[WHERE_RUN] = SQL_OF(search_run),
+	[WHERE_BATCH] = SQL_OF(search_batch),
+};
+
+bool search_has_keys(enum where_kind kind)
+{
+	return all_kinds[kind].key;
+}
+
+#define RANGE_OF(s, range)                                                                                             \
+	db_text((s)->workspace), db_int((s)->kind), db_text((range)->name), db_text((range)->from),                    \
+		db_int((range)->from_id), db_text((range)->to), db_int((range)->to_id)
+
+void search_add_count(struct unit *unit, const struct search *s, const struct search_bounds *range)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_count, RANGE_OF(s, range));
+}
+
+void search_add_name(struct unit *unit, const struct search *s, struct slice name)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_name, db_text(s->workspace), db_int(s->kind), db_text(name));
+}
+
+void search_add_walk(struct unit *unit, const struct search *s, const struct search_bounds *range)
+{
+	UNIT_ADD(unit, UNIT_ANY, all_kinds[s->of].walk[s->up], RANGE_OF(s, range));
+}
+
+void search_add_gather(struct unit *unit, const struct search *s, const struct search_bounds *range, int64_t after)
+{
+	UNIT_ADD(unit, UNIT_ANY, all_kinds[s->of].gather[s->up], RANGE_OF(s, range), db_int(after));
+}
+
+void search_add_list(struct unit *unit, const struct search *s, int64_t after)
+{
+	const struct search_sql *sql = &all_kinds[s->of];
+	struct db_value in = db_text(s->workspace);
+
+	if (s->by == SEARCH_ONE)
+		UNIT_ADD(unit, UNIT_ANY, sql->one, in, db_int(s->one));
+	else if (s->by == SEARCH_KEY)
+		UNIT_ADD(unit, UNIT_ANY, sql->key, in, db_text(s->key));
+	else if (s->by == SEARCH_WORKFLOW)
+		UNIT_ADD(unit, UNIT_ANY, sql->workflow[s->up], in, db_int(after), db_text(s->workflow));
+	else
+		UNIT_ADD(unit, UNIT_ANY, sql->all[s->up], in, db_int(after));
+}
+
+void search_read_one(struct unit *unit, enum where_kind kind, struct slice workspace, int64_t id)
+{
+	UNIT_ADD(unit, UNIT_ANY, all_kinds[kind].one, db_text(workspace), db_int(id));
+}

@@ -1,0 +1,36 @@
+/*
+ * The attributes of a workflow: what its runs (or entities) are searched by. Each is a name and an expression; its value is a string,
+ * a number or a boolean, by the type that it has there. Kept, they are one object {name: text that sorts} (base/sortable.h), which
+ * where_holds() reads and from which the rows of the index are made.
+ *
+ *   "attributes": { "customer": ".input.customer", "total": ".state.quote.total" }
+ *
+ * An expression that has no value, or one that cannot be kept (null, an object, a string of more than 255 characters), leaves its
+ * attribute out, which is null in a search: what people look for something by must never stop it.
+ */
+#pragma once
+
+#include "model/fields.h"
+#include "model/where.h"
+
+#define ATTRIBUTES_MAX 16
+#define ATTRIBUTE_NAME_MAX 64
+
+struct attribute {
+	const char *name;
+	const struct expression *expression;
+};
+
+struct attributes {
+	size_t n;
+	const struct attribute *list; /* in the order of the text */
+	bool follow;                  /* one of them at least sees more than the input: it may change on the way */
+};
+
+/* Reads the object into *ret. roots: what their expressions may look at. */
+void attributes_read(const struct reader *r, const struct json_node *node, enum where_kind kind,
+		     const char *const *roots, struct attributes *ret);
+/* Their values as that object, in the arena. .p NULL: there is none (or no room, which the arena remembers). Pure. */
+struct slice attributes_of(const struct attributes *attributes, const struct expression_env *env, struct arena *arena);
+/* A kept object, as people see it: {"customer":"c-1","total":120}. */
+void attributes_json(struct slice kept, struct strbuf *out);
