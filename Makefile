@@ -257,7 +257,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(patsubst build/%,%,$@)';)
 make_dir = @mkdir -p $(@D)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-LIB_OBJ := $(call objects,$(LIB_SRC)) $(BUILD)/obj/gen/schema.o $(BUILD)/obj/gen/openapi.o
+LIB_OBJ := $(call objects,$(LIB_SRC)) $(BUILD)/obj/gen/schema.o $(BUILD)/obj/gen/openapi.o $(BUILD)/obj/gen/web.o
 SIM_OBJ := $(call objects,$(SIM_SRC))
 CLI_OBJ := $(call objects,$(CLI_SRC)) $(BUILD)/obj/gen/text.o
 SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
@@ -297,6 +297,13 @@ $(BUILD)/schema-files: FORCE
 $(BUILD)/gen/openapi.c: src/api/openapi.json scripts/embed-text.sh
 	$(make_dir)
 	$(call say,EMBED)scripts/embed-text.sh openapi_words $< >$@
+# And the dashboard, compressed.
+WEB := web/index.html $(sort $(wildcard web/*.js web/*.css web/*.svg web/vendor/*.js web/vendor/*.css))
+$(BUILD)/gen/web.c: $(WEB) $(BUILD)/web-files scripts/embed-web.sh
+	$(make_dir)
+	$(call say,EMBED)scripts/embed-web.sh web $(WEB) >$@
+$(BUILD)/web-files: FORCE
+	$(call remember,$(WEB))
 # And the scripts and the first project of the program.
 CLI_TEXT := $(sort $(wildcard src/cli/text/*))
 $(BUILD)/gen/text.c: $(CLI_TEXT) scripts/embed-text.sh

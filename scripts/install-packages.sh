@@ -30,6 +30,7 @@ test  jq                what expressions are compared with
 test  zsh               tries its completion
 test  groff-base        formats the manual
 test  python3-jsonschema checks answers of the API against its own description
+test  chromium          the browser that tries the dashboard
 test  clang             compiler for the fuzzers
 test  libclang-rt-14-dev libFuzzer and sanitizer runtimes
 race  npm               installs the peers of the race
@@ -61,6 +62,7 @@ installed $1
 	postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
 	redis-server) command -v redis-server >/dev/null ;;
 	jq) command -v jq >/dev/null ;;
+	chromium) command -v chromium >/dev/null || command -v google-chrome >/dev/null ;;
 	nodejs) command -v node >/dev/null ;;
 	*) return 1 ;;
 	esac

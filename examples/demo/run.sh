@@ -90,6 +90,7 @@ elsewhere=
 cat <<END
 Hapax is running at $url. Ctrl-C stops it. Where to look:
 
+  the dashboard $url/
   the API       $url/api/v1/openapi.json, in words docs/api.md
   the metrics   $url/metrics
   workflows     examples/billing/workflows/invoice.json  examples/order/order.json  examples/render/render.json

@@ -340,6 +340,24 @@ bool api_either(struct http_call *call, struct json body, const char *member, co
 	return api_invalid(call, "%s is \"%s\" or \"%s\"", member, yes, no);
 }
 
+bool api_text(struct http_call *call, struct json body, const char *member, size_t bytes_max, struct slice *text)
+{
+	struct json value;
+
+	if (!json_find(body, slice_str(member), &value) || json_type(value) == JSON_NULL)
+		return true;
+	*text = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : slice_of(NULL, 0);
+	if (text->p && text->n >= 1 && text->n <= bytes_max)
+		return true;
+	return api_invalid(call, "%s is a string of 1 to %zu bytes", member, bytes_max);
+}
+
+bool api_reason(struct http_call *call, struct json body, struct slice *ret_reason)
+{
+	*ret_reason = slice_of(NULL, 0);
+	return api_text(call, body, "reason", NOTE_REASON_MAX, ret_reason);
+}
+
 bool api_bool(struct http_call *call, struct json body, const char *member, bool *value)
 {
 	struct json given;

@@ -82,6 +82,10 @@ bool api_version(struct http_call *call, struct json body, int64_t *ret_version)
 /* A member that is one of two words. False after answering 400. */
 bool api_either(struct http_call *call, struct json body, const char *member, const char *yes, const char *no,
 		bool *ret_yes);
+/* A member that is a text of 1 to so many bytes; absent or null: as it was. False after answering 400. */
+bool api_text(struct http_call *call, struct json body, const char *member, size_t bytes_max, struct slice *text);
+/* The member `reason`, for the history; empty: absent. False after answering 400. */
+bool api_reason(struct http_call *call, struct json body, struct slice *ret_reason);
 /* A member that is true or false; absent: as it was. False after answering 400. */
 bool api_bool(struct http_call *call, struct json body, const char *member, bool *value);
 /* A member of any kind, as JSON; absent: null. False after answering 413 with these words. */
@@ -210,6 +214,7 @@ void api_entity_data(struct http_call *call);
 void api_history(struct http_call *call);
 void api_definition_list(struct http_call *call);
 void api_definition_show(struct http_call *call);
+void api_definition_graph(struct http_call *call);
 void api_definition_put(struct http_call *call);
 void api_module_sweep(struct http_call *call);
 void api_run_create(struct http_call *call);

@@ -59,6 +59,7 @@ static void attention_add_item(struct api_query *query, const struct db_rows *ro
 	static const struct row_member kind[] = {{"kind", ROW_TEXT, .at = ATTENTION_KIND}, {.name = NULL}};
 	static const struct row_member where[] = {{"workflow", ROW_NAME, .at = ATTENTION_WORKFLOW},
 						  {"status", ROW_NAME, .at = ATTENTION_STATUS},
+						  {"version", ROW_INT, .at = ATTENTION_VERSION},
 						  {.name = NULL}};
 	static const struct row_member since[] = {{"since", ROW_TIME, .at = ATTENTION_SINCE}, {.name = NULL}};
 	const char *prefix = prefix_of(db_cell(rows, i, ATTENTION_KIND)->s);

@@ -6,6 +6,7 @@
 #include "base/json_walk.h"
 #include "base/json_write.h"
 #include "engine/definitions.h"
+#include "model/graph_picture.h"
 
 #define FINDINGS_BYTES_MAX (64u << 20)
 
@@ -135,6 +136,63 @@ void api_definition_show(struct http_call *call)
 						  .number = version});
 	if (query)
 		api_query_read(query);
+}
+
+/* ---- the picture ---- */
+
+/* One at its limits takes most of a second to draw, which an event loop has not. */
+#define PICTURE_STEPS_MAX 300
+
+struct drawn {
+	struct slice name;
+	const struct definition *definition; /* it stays, also when another is put */
+};
+
+static void note_definition(void *context, const struct machine *machine)
+{
+	struct drawn *drawn = context;
+
+	if (slice_is(drawn->name, machine->definition->name))
+		drawn->definition = machine->definition;
+}
+
+static void respond_picture(struct http_call *call, struct slice svg)
+{
+	const struct wire_field fields[] = {
+		{slice_str("Content-Type"), slice_str("image/svg+xml")},
+		{slice_str("Cache-Control"), slice_str("no-store")},
+		/* Opened by itself it is a document: one that may do nothing. */
+		{slice_str("Content-Security-Policy"),
+		 slice_str("default-src 'none'; style-src 'unsafe-inline'; sandbox")},
+		{slice_str("X-Content-Type-Options"), slice_str("nosniff")},
+	};
+
+	http_respond(
+		call->exchange,
+		&(struct http_answer){.status = 200, .fields = {fields, sizeof fields / sizeof *fields}, .body = svg});
+}
+
+void api_definition_graph(struct http_call *call)
+{
+	struct drawn drawn = {.name = call_param(call, "name")};
+	struct hx_error err;
+	enum hx_code code;
+
+	definitions_each(api_parts(call)->definitions, note_definition, &drawn);
+	if (!drawn.definition) {
+		api_no_workflow(call, drawn.name, /* kind= */ NULL);
+		return;
+	}
+	if (drawn.definition->steps_n > PICTURE_STEPS_MAX) {
+		api_refuse(call, HX_TOO_LARGE, "it has too many steps to be drawn here: hapax graph FILE draws it");
+		return;
+	}
+	LOCAL_STRBUF(svg, GRAPH_BYTES_MAX);
+	code = graph_picture(drawn.definition, &svg, &err);
+	if (code)
+		api_refuse(call, code, err.detail);
+	else
+		respond_picture(call, strbuf_slice(&svg));
 }
 
 /* ---- put ---- */

@@ -356,13 +356,14 @@ void api_entity_fire(struct http_call *call)
 
 void api_entity_resolve(struct http_call *call)
 {
-	static const char *const known[] = {"outcome", "output", NULL};
+	static const char *const known[] = {"outcome", "output", "version", "reason", NULL};
 	struct step_request rq = {.ref.machine = api_machine(call)};
 	struct json body;
 	bool done;
 
 	if (!rq.ref.machine || !has_step(call, rq.ref.machine->workflow) || !api_body(call, known, &body) ||
-	    !api_either(call, body, "outcome", "done", "not_done", &done))
+	    !api_either(call, body, "outcome", "done", "not_done", &done) || !api_version(call, body, &rq.version) ||
+	    !api_reason(call, body, &rq.reason))
 		return;
 	rq.mode = done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE;
 	fire_start(call, &rq, body, "output");

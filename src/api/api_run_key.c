@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "api/api.h"
+#include "api/api_dashboard.h"
 #include "base/id.h"
 #include "engine/runs.h"
 #include "model/text.h"
@@ -88,6 +89,8 @@ static void make_table(void)
 	for (size_t i = 0; i < n; i++)
 		if (is_by_id(&written[i]))
 			add_by_query(&written[i]);
+	for (size_t i = 0; i < DASHBOARD_ROUTES; i++)
+		(void)run_key_add(&api_dashboard_routes[i]);
 	ASSERT(!table.texts.failed);
 }
 

@@ -190,11 +190,11 @@ static void verb_start(struct http_call *call, const struct run_verb_request *rq
 
 static void start_plain(struct http_call *call, enum run_verb_kind kind)
 {
-	static const char *const known[] = {"version", NULL};
-	struct run_verb_request rq = {.kind = kind};
+	static const char *const known[] = {"version", "reason", NULL};
+	struct run_verb_request rq = {.kind = kind, .requester = api_requester(call)};
 	struct json body;
 
-	if (api_body(call, known, &body) && api_version(call, body, &rq.version))
+	if (api_body(call, known, &body) && api_version(call, body, &rq.version) && api_reason(call, body, &rq.reason))
 		verb_start(call, &rq);
 }
 
@@ -273,20 +273,6 @@ void api_run_event(struct http_call *call)
 
 /* ---- approvals ---- */
 
-/* A text of the body, or what it is otherwise; false after answering 400. */
-static bool read_text(struct http_call *call, struct json body, const char *member, size_t bytes_max,
-		      struct slice *text)
-{
-	struct json value;
-
-	if (!json_find(body, slice_str(member), &value) || json_type(value) == JSON_NULL)
-		return true;
-	*text = json_type(value) == JSON_STRING ? json_string_decode(value, call->arena) : slice_of(NULL, 0);
-	if (text->p && text->n >= 1 && text->n <= bytes_max)
-		return true;
-	return api_invalid(call, "%s is a string of 1 to %zu bytes", member, bytes_max);
-}
-
 /* {"decision", "by", "comment"}, which is the output of the step. In the exchange's arena; false after answering. */
 static bool read_decision(struct http_call *call, struct json body, struct slice *ret_data)
 {
@@ -294,8 +280,8 @@ static bool read_decision(struct http_call *call, struct json body, struct slice
 	bool approves;
 
 	if (!api_either(call, body, "decision", "approve", "reject", &approves) ||
-	    !read_text(call, body, "by", PERSON_BYTES_MAX, &by) ||
-	    !read_text(call, body, "comment", COMMENT_BYTES_MAX, &comment))
+	    !api_text(call, body, "by", PERSON_BYTES_MAX, &by) ||
+	    !api_text(call, body, "comment", COMMENT_BYTES_MAX, &comment))
 		return false;
 	LOCAL_STRBUF(text, RUN_OUTPUT_BYTES_MAX);
 	strbuf_add_char(&text, '{');
@@ -388,11 +374,13 @@ void api_run_approve(struct http_call *call)
 
 void api_run_resolve(struct http_call *call)
 {
-	static const char *const known[] = {"outcome", "output", NULL};
-	struct run_verb_request rq = {.kind = RUN_RESOLVE, .name = call_param(call, "step")};
+	static const char *const known[] = {"outcome", "output", "version", "reason", NULL};
+	struct run_verb_request rq = {
+		.kind = RUN_RESOLVE, .name = call_param(call, "step"), .requester = api_requester(call)};
 	struct json body;
 
 	if (api_body(call, known, &body) && api_either(call, body, "outcome", "done", "not_done", &rq.done) &&
+	    api_version(call, body, &rq.version) && api_reason(call, body, &rq.reason) &&
 	    read_output(call, body, "output", &rq.data))
 		verb_start(call, &rq);
 }

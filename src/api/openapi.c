@@ -158,6 +158,13 @@ static const char *status_words(int status)
 	return status == 201 ? "It was created." : "Done.";
 }
 
+static const char *media_type_of(const char *schema)
+{
+	return strcmp(schema, "Text") == 0      ? "text/plain"
+	       : strcmp(schema, "Picture") == 0 ? "image/svg+xml"
+						: "application/json";
+}
+
 static void add_answer(struct strbuf *text, const struct route *route, struct json words,
 		       const struct route_answer *answer)
 {
@@ -169,8 +176,8 @@ static void add_answer(struct strbuf *text, const struct route *route, struct js
 	strbuf_add_char(text, '"');
 	add_headers(text, route, answer->status);
 	if (answer->schema)
-		strbuf_addf(text, ",\"content\":{\"%s\":{\"schema\":" SCHEMA("%s") "}}",
-			    strcmp(answer->schema, "Text") == 0 ? "text/plain" : "application/json", answer->schema);
+		strbuf_addf(text, ",\"content\":{\"%s\":{\"schema\":" SCHEMA("%s") "}}", media_type_of(answer->schema),
+			    answer->schema);
 	strbuf_add_char(text, '}');
 }
 

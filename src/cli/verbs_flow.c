@@ -60,6 +60,7 @@
 	       "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input" more, __VA_ARGS__)
 #define OPTION_VERSION \
 	OPTION("version", "N", "only if it still has this version [default: whatever it has]", TO(NUMBER, .min = 1))
+#define OPTION_REASON OPTION("reason", "TEXT", "why, for the history [default: not said]", TO(TEXT))
 #define OPTION_WAIT \
 	OPTION("wait", "DURATION", \
 	       "wait for the end, at most so long [default: not at all; without a DURATION: as long as it takes]", \
@@ -132,7 +133,7 @@ const struct command verbs_flow[] = {
 	 "says what became of a step whose claim is held for a person",
 	 "POST", ENTITIES "/{ID}/steps/{STEP}/resolve", ENTITY_MOVED, {TO(WORD, "outcome")},
 	 .options = {OPTION("output", "JSON", "with done: what the action would have given back [default: null]",
-			    TO(JSON))},
+			    TO(JSON)), OPTION_VERSION, OPTION_REASON},
 	 .exits = {STEP_EXITS}},
 	{"entity", "data", "WORKFLOW ID JSON", "merges an object into an entity's data; null takes a member away",
 	 "POST", ENTITIES "/{ID}/data", LINE("{workflow} {id}: {status}, version {version}"), {TO(JSON, "data")},
@@ -176,11 +177,11 @@ const struct command verbs_flow[] = {
 	 .options = {OPTION_KEY, PAGE_OPTIONS}},
 	{"run", "cancel", "RUN", "stops a run, and undoes in reverse order what its steps have done",
 	 "POST", RUN "/cancel", LINE(RUN_TEXT),
-	 .options = {OPTION_KEY, OPTION_VERSION},
+	 .options = {OPTION_KEY, OPTION_VERSION, OPTION_REASON},
 	 .exits = {{HX_ALREADY_COMPLETED, "it is completed, or its version is another one"}}},
 	{"run", "retry", "RUN", "goes on from the step that failed, with all its attempts",
 	 "POST", RUN "/retry", LINE(RUN_TEXT),
-	 .options = {OPTION_KEY, OPTION_VERSION},
+	 .options = {OPTION_KEY, OPTION_VERSION, OPTION_REASON},
 	 .exits = {RUN_STATUS_EXIT}},
 	{"run", "restart", "RUN", "starts a new run in the place of one that has ended, from a step on",
 	 "POST", RUN "/restart", LINE("run {id}: {status}, in the place of {restartOf}"),
@@ -189,11 +190,11 @@ const struct command verbs_flow[] = {
 	 .exits = {RUN_STATUS_EXIT}},
 	{"run", "pause", "RUN", "lets the step under way end, and begins no other",
 	 "POST", RUN "/pause", LINE(RUN_TEXT),
-	 .options = {OPTION_KEY, OPTION_VERSION},
+	 .options = {OPTION_KEY, OPTION_VERSION, OPTION_REASON},
 	 .exits = {RUN_STATUS_EXIT}},
 	{"run", "resume", "RUN", "lets a paused run go on",
 	 "POST", RUN "/resume", LINE(RUN_TEXT),
-	 .options = {OPTION_KEY, OPTION_VERSION},
+	 .options = {OPTION_KEY, OPTION_VERSION, OPTION_REASON},
 	 .exits = {RUN_STATUS_EXIT}},
 	{"run", "signal", "RUN EVENT", "sends a run the event that a step of it waits for, or will wait for",
 	 "POST", RUN "/events/{EVENT}", LINE(RUN_TEXT "[{?duplicate}, the event was there already: nothing was done]"),
@@ -214,7 +215,7 @@ const struct command verbs_flow[] = {
 	 "POST", RUN "/steps/{STEP}/resolve", LINE(RUN_TEXT), {TO(WORD, "outcome")},
 	 .options = {OPTION_KEY, OPTION("output", "JSON",
 			    "with done: what the step would have given back; @FILE or - has it [default: null]",
-			    TO(JSON))},
+			    TO(JSON)), OPTION_VERSION, OPTION_REASON},
 	 .exits = {RUN_STATUS_EXIT}},
 
 	/* ---- batches ---- */

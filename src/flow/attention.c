@@ -11,33 +11,33 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
  * JOIN is one that SQLite begins with its first table: otherwise it would go through all entities of the workspace. */
 #define CLAIMS(where, most) \
 	"SELECT 'held_claim' AS kind, s.id AS subject, e.workflow AS workflow, e.name AS name, s.status AS status," \
-	" s.updated_at AS since, e.claim_step AS step, CAST(NULL AS text) AS detail" \
+	" s.updated_at AS since, e.claim_step AS step, CAST(NULL AS text) AS detail, s.version AS version" \
 	" FROM hx_subject s CROSS JOIN hx_entity e WHERE e.subject = s.id AND s.owner IS NOT NULL AND s.owner = 'held'" \
 	where("e", " OR e.workspace = ''") most
 #define RUNS(where, most) \
 	"SELECT CASE WHEN s.status = 'FAILED' THEN 'failed_run' WHEN r.awaits LIKE 'approval %' THEN 'approval'" \
 	" WHEN s.status = 'CANCELLING' AND coalesce(r.step_status, '') <> 'UNKNOWN' THEN 'failed_compensation' ELSE 'unknown_step' END," \
 	" s.id, r.workflow, '', s.status, s.updated_at," \
-	" CASE WHEN r.awaits LIKE 'approval %' THEN substr(r.awaits, 10) END, r.error" \
+	" CASE WHEN r.awaits LIKE 'approval %' THEN substr(r.awaits, 10) END, r.error, s.version" \
 	" FROM hx_run r JOIN hx_subject s ON s.id = r.subject" \
 	" WHERE r.expired = 0 AND r.restarted_by IS NULL AND (r.awaits = 'person' OR r.awaits LIKE 'approval %' OR (r.completed_at IS NOT NULL AND r.step_status = 'FAILED'))" \
 	" AND (r.completed_at IS NULL OR s.status = 'FAILED') AND (s.status <> 'PAUSED' OR r.awaits = 'person')" \
 	where("r", "") most
 #define PAUSED(where, most) \
-	"SELECT 'paused_run', s.id, r.workflow, '', s.status, s.updated_at, CAST(NULL AS text), CAST(NULL AS text)" \
+	"SELECT 'paused_run', s.id, r.workflow, '', s.status, s.updated_at, CAST(NULL AS text), CAST(NULL AS text), s.version" \
 	" FROM hx_subject s CROSS JOIN hx_run r WHERE r.subject = s.id AND s.status = 'PAUSED' AND s.kind = " ATTENTION_RUNS \
 	" AND s.owner IS NULL AND coalesce(r.awaits, '') <> 'person'" \
 	" AND NOT EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = r.job)" \
 	where("r", "") most
 #define JOBS(where, most) \
 	"SELECT CASE WHEN j.queue = 'after-effects' THEN 'parked_after_effect' ELSE 'parked_job' END, j.subject, j.workflow, '', s.status," \
-	" j.ended_at, CASE WHEN j.action = '' THEN j.queue ELSE j.action END, j.error" \
+	" j.ended_at, CASE WHEN j.action = '' THEN j.queue ELSE j.action END, j.error, s.version" \
 	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE j.ended_at IS NOT NULL AND j.error IS NOT NULL AND j.run IS NULL" \
 	" AND s.status = 'PARKED'" \
 	where("j", "") most
 #define BATCHES(where, most) \
 	"SELECT CASE WHEN s.status = 'CANCELLING' THEN 'stuck_teardown' ELSE 'unknown_items' END, b.subject, b.workflow, '', s.status," \
-	" s.updated_at, CAST(NULL AS text), b.error" \
+	" s.updated_at, CAST(NULL AS text), b.error, s.version" \
 	" FROM hx_batch b JOIN hx_subject s ON s.id = b.subject WHERE b.expired = 0 AND (b.unknown > 0 OR b.cleanups > 0)" \
 	" AND ((s.status = 'CANCELLING' AND b.cleanups > 0 AND s.owner IS NULL) OR (s.status NOT IN ('CANCELLING', 'CANCELLED', 'FAILED') AND b.unknown > 0))" \
 	where("b", "") most
@@ -45,7 +45,7 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 /* Its slot, not due_at: one that cannot be started is put off again and again, by a minute at most (SCHEDULE_REST_MS_MAX), which is what
  * the index is asked. What has a jitter may be due that much after its slot: it is not known here how much, and an hour is given to it. */
 #define SCHEDULES(where, most) \
-	"SELECT 'late_schedule', c.subject, '', '', s.status, coalesce(c.slot_at, c.due_at), c.name, CAST(NULL AS text)" \
+	"SELECT 'late_schedule', c.subject, '', '', s.status, coalesce(c.slot_at, c.due_at), c.name, CAST(NULL AS text), s.version" \
 	" FROM hx_schedule c JOIN hx_subject s ON s.id = c.subject WHERE c.due_at <= (SELECT hx_now_ms()) + 60000" \
 	" AND coalesce(c.slot_at, c.due_at) < (SELECT hx_now_ms()) - CASE WHEN c.due_at < (SELECT hx_now_ms()) - 60000" \
 	" OR c.text LIKE '%\"jitter\":null,\"from\":%' THEN 60000 ELSE 3660000 END" \
@@ -55,8 +55,8 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 #define OF_WORKSPACE(table, more) " AND (" table ".workspace || '' = ?1" more ")"
 #define OF_ALL(table, more) ""
 
-DB_STMT(stmt_list, "attention_list", "ttiii", "titttitt",
-	"SELECT kind, subject, workflow, name, status, since, step, detail FROM ("
+DB_STMT(stmt_list, "attention_list", "ttiii", "titttitti",
+	"SELECT kind, subject, workflow, name, status, since, step, detail, version FROM ("
 	CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL "
 	JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") " UNION ALL " SCHEDULES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
 	" ORDER BY since, subject LIMIT ?5");

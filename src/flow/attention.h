@@ -32,6 +32,7 @@ enum {
 	ATTENTION_SINCE,
 	ATTENTION_STEP,   /* or action; NULL: `detail` has it, or there is none */
 	ATTENTION_DETAIL, /* what is known; NULL: nothing. Of a run it is the error, as JSON */
+	ATTENTION_VERSION,
 };
 
 struct attention_filter {

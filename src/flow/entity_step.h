@@ -76,10 +76,11 @@ struct step_request {
 	struct entity_ref ref;
 	struct slice step_key;
 	struct slice requester;
-	struct json input; /* FIRE; RESOLVE_DONE: the output that the person gives; CHANGE: a merge patch */
-	int64_t version;   /* FIRE: what it must be; 0: any. CHANGE: likewise, but never 0 */
-	int64_t subject;   /* RECOVER: instead of ref.name */
-	int64_t lease_ms;  /* for views without one of their own */
+	struct json input;   /* FIRE; RESOLVE_DONE: the output that the person gives; CHANGE: a merge patch */
+	int64_t version;     /* FIRE, RESOLVE: what it must be; 0: any. CHANGE: likewise, but never 0 */
+	struct slice reason; /* RESOLVE: why the person says so; empty: not said */
+	int64_t subject;     /* RECOVER: instead of ref.name */
+	int64_t lease_ms;    /* for views without one of their own */
 	struct slice traceparent;
 	struct step_along *along; /* NULL: nothing */
 	/* Finds another version of the machine's definition: a call in doubt is made again by the one that made it. Pure. */

@@ -46,6 +46,10 @@ DB_STMT(stmt_drop_history, "run_expire_history", "i", "",
 	"DELETE FROM hx_history WHERE subject = ?1",
 	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1");
 
+DB_STMT(stmt_drop_notes, "run_expire_notes", "i", "",
+	"DELETE FROM hx_note WHERE subject = ?1",
+	.set_sql = "DELETE FROM hx_note t USING {u} WHERE t.subject = u.p1");
+
 void run_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_expired, db_int(age_ms), db_int(limit));
@@ -60,4 +64,5 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_events, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_history, db_int(subject));
 	attributes_drop(unit, subject); /* mutant: expired-found */
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_notes, db_int(subject));
 }

@@ -88,11 +88,13 @@ struct run_verb_request {
 		*start;    /* event: the run that is made where the key has none, but for its subject; NULL: none is */
 	int64_t version;   /* what it must be; 0: any */
 	struct slice name; /* of the event, of the step */
-	struct slice event_id;               /* empty: a fresh one */
-	bool own_id;                         /* it is the engine's own: no caller's is ever the same */
-	struct slice data;                   /* of the event, of the decision; of resolve: the output. JSON */
-	bool done;                           /* resolve */
-	struct slice requester, traceparent; /* restart: of the new run; its input is the data, .p NULL: as it was */
+	struct slice event_id;    /* empty: a fresh one */
+	bool own_id;              /* it is the engine's own: no caller's is ever the same */
+	struct slice data;        /* of the event, of the decision; of resolve: the output. JSON */
+	bool done;                /* resolve */
+	struct slice reason;      /* why the requester wants it, for the history; empty: not said */
+	struct slice requester;   /* who gives the reason; restart: of the new run */
+	struct slice traceparent; /* restart: of the new run; its input is the data, .p NULL: as it was */
 	const struct run_policy *policy;
 	struct run_along *along; /* NULL: nothing */
 };

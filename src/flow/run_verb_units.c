@@ -234,10 +234,20 @@ static void build_verb(const struct run_verb *v, struct unit *unit)
 	}
 }
 
+static void build_note(const struct run_verb *v, struct unit *unit)
+{
+	subject_add_note(unit, v->subject,
+			 &(struct history_note){.step = v->kind == RUN_RESOLVE ? v->rq->name : slice_of(NULL, 0),
+						.reason = v->rq->reason,
+						.by = v->rq->requester});
+}
+
 void verb_build_write(const struct run_verb *v, struct unit *unit)
 {
 	if (v->to)
 		build_verb(v, unit);
+	if (v->to && v->rq->reason.n)
+		build_note(v, unit);
 	if (v->rq->kind == RUN_OBEY)
 		run_child_heard(unit, &v->row);
 	if (v->due)

@@ -86,6 +86,8 @@ void step_save_output(struct entity_step *s);
 enum hx_code step_merge_data(struct entity_step *s, const char **ret_words);
 /* Why its claim was given back: "failed: …", "rejected: …". */
 void step_make_reason(struct entity_step *s, enum hx_code code);
+/* What a person says of it, and why. */
+void step_make_word(struct entity_step *s, bool done);
 /* The values of a sql action's parameters. */
 void step_look_up_sql_values(struct entity_step *s, const struct answer *answer);
 

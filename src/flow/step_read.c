@@ -153,6 +153,26 @@ static bool find_claimed_step(struct entity_step *s, const struct db_rows *rows,
 	return s->view && s->view->claim_into && slice_is(status, s->view->claim_into);
 }
 
+/* What a person says of a claim that is held. */
+static void take_word(struct entity_step *s, const struct answer *answer)
+{
+	bool done = s->rq->mode == STEP_RESOLVE_DONE;
+
+	if (s->rq->version && s->rq->version != s->version) {
+		step_end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
+		return;
+	}
+	step_make_word(s, done);
+	if (done) {
+		s->output = s->rq->input.raw;
+		step_start_finish(s, answer);
+		return;
+	}
+	s->task.code = HX_OK; /* the person asked for it */
+	s->answered = true;
+	step_go(s, STEP_RELEASING, answer);
+}
+
 static void take_read_of_claim(struct entity_step *s, const struct answer *answer, struct slice status)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
@@ -185,15 +205,8 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 	if (s->rq->mode == STEP_RECOVER) {
 		s->asked = answer->mono;
 		step_go(s, STEP_RECOVERING, answer);
-	} else if (s->rq->mode == STEP_RESOLVE_DONE) {
-		s->output = s->rq->input.raw;
-		s->reason = slice_str("resolved: done");
-		step_start_finish(s, answer);
 	} else {
-		s->reason = slice_str("resolved: not done");
-		s->task.code = HX_OK; /* the person asked for it */
-		s->answered = true;
-		step_go(s, STEP_RELEASING, answer);
+		take_word(s, answer);
 	}
 }
 

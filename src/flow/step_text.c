@@ -123,6 +123,16 @@ void step_make_reason(struct entity_step *s, enum hx_code code)
 	s->reason = arena_copy(s->arena, slice_of(words, utf8_cut(slice_str(words))));
 }
 
+void step_make_word(struct entity_step *s, bool done)
+{
+	struct slice reason = s->rq->reason;
+	char words[NOTE_REASON_MAX + 40];
+
+	snprintf(words, sizeof words, "resolved: %s%s%.*s", done ? "done" : "not done", reason.n ? ": " : "",
+		 SLICE_ARGS(reason));
+	s->reason = arena_copy(s->arena, slice_of(words, utf8_cut(slice_str(words))));
+}
+
 void step_make_effect_keys(struct entity_step *s)
 {
 	for (size_t i = 0; i < s->view->after_effects_n; i++) {

@@ -327,7 +327,12 @@ def walk_entities():
     ask("fireStep", "CLAIM_FAILED", {**one, "step": "close"})
     until("getEntity", one, lambda entity: entity["claim"] and entity["claim"]["held"])
     do("listEntities", values=doc, query={"held": "true"})
-    do("resolveClaim", values={**one, "step": "lose"}, body={"outcome": "not_done"})
+    ask("resolveClaim", "CONCURRENCY_ERROR", {**one, "step": "lose"}, body={"outcome": "not_done", "version": 1})
+    seen = do("getEntity", values=one)["version"]
+    do("resolveClaim", values={**one, "step": "lose"}, body={"outcome": "not_done", "version": seen, "reason": "I have looked"})
+    told = do("getHistory", values={"subject": "entity:doc:one"})["items"][-1]
+    if (told["reason"], told["by"]) != ("resolved: not done: I have looked", "default"):
+        fault(f"resolveClaim: the history says {told}")
     ask("resolveClaim", "WRONG_STATUS", {**one, "step": "lose"}, body={"outcome": "done", "output": 1})
     do("fireStep", values={**one, "step": "close"}, body={"input": None, "version": do("getEntity", values=one)["version"]})
     do("getHistory", values={"subject": "entity:doc:one"}, query={"limit": "2"})
@@ -394,7 +399,11 @@ def walk_runs(by=""):
     until("getRun" + by, lost, lambda value: value["steps"][0]["status"] == "UNKNOWN")
     do("listRuns", query={"unknown": "true"})
     do("listAttention", query={"kind": "unknown_step", "limit": "1"})
-    do("resolveStep" + by, values={**lost, "step": "go"}, body={"outcome": "done", "output": {"a": 1}})
+    ask("resolveStep" + by, "CONCURRENCY_ERROR", {**lost, "step": "go"}, body={"outcome": "done", "version": 1})
+    seen = do("getRun" + by, values=lost)["version"]
+    do("resolveStep" + by, values={**lost, "step": "go"}, body={"outcome": "done", "output": {"a": 1}, "version": seen, "reason": "I have looked"})
+    if not [row for row in do("getRunHistory" + by, values=lost)["items"] if (row["reason"], row["by"], row["step"]) == ("I have looked", "default", "go")]:
+        fault("resolveStep: the history does not have the reason")
     until("getRun" + by, lost, lambda value: value["status"] == "COMPLETED")
     # Fresh ones, on which it could be done, are what the broken requests are about.
     talk = start("talk", by)
@@ -525,6 +534,9 @@ def walk_the_rest():
         fault("getDefinition: it is not what was put")
     do("getDefinition", values={"name": "quick"}, query={"version": "1"})
     ask("getDefinition", "NOT_FOUND", {"name": "quick"}, {"version": "99"})
+    if not do("getDefinitionGraph", values={"name": "quick"}).startswith("<svg"):
+        fault("getDefinitionGraph: it is no picture")
+    ask("getDefinitionGraph", "NOT_FOUND", {"name": "nobody"})
     do("sweepModule", values={"module": "papers"})
     etag = send("GET", "/api/v1/openapi.json")[1]["ETag"]
     do("getOpenapi")

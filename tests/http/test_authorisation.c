@@ -272,7 +272,7 @@ static void test_the_table_itself(void **state)
 		bool reads = strcmp(routes[i].method, "GET") == 0;
 		bool in_api = strncmp(routes[i].pattern, "/api/", 5) == 0;
 
-		if (reads && strcmp(routes[i].pattern, for_admins) == 0)
+		if (reads && strncmp(routes[i].pattern, for_admins, sizeof for_admins - 1) == 0) /* and its picture */
 			assert_int_equal(routes[i].scope, ROUTE_ADMIN);
 		else if (!routes[i].admit && (reads ? routes[i].scope > ROUTE_READ : routes[i].scope < ROUTE_EXECUTE))
 			fail_msg("%s %s has a scope that does not fit it", routes[i].method, routes[i].pattern);

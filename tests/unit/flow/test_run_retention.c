@@ -17,7 +17,7 @@ static void sql(struct world *w, const char *text)
 		fail_msg("%s", err.detail);
 }
 
-/* A run in this status that ended at START_MS, with two steps, an event and a history of two rows. */
+/* A run in this status that ended at START_MS, with two steps, an event, a note and a history of two rows. */
 static void make_run(struct world *w, int64_t id, const char *status)
 {
 	struct stamp stamp = world_begin(w);
@@ -35,15 +35,16 @@ static void make_run(struct world *w, int64_t id, const char *status)
 		" '{\"a\":1}', '2', '{}', 1, %s);"
 		"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at) VALUES"
 		" (%lld, 0, 'COMPLETED', 1, '1', 1, 1), (%lld, 1, 'COMPLETED', 1, '1', 1, 1);"
+		"INSERT INTO hx_note (subject, seq, reason) VALUES (%lld, 2, 'because');"
 		"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (%lld, 'e', 'event paid', '{}', 1)",
 		(long long)id, (long long)id, run_is_terminal(status) ? "1000000" : "NULL", (long long)id,
-		(long long)id, (long long)id);
+		(long long)id, (long long)id, (long long)id);
 	sql(w, text);
 }
 
 /* What there is of a run. */
 struct left {
-	int64_t history, steps, events, expired, version;
+	int64_t history, steps, events /* and notes */, expired, version;
 	bool has_texts, has_key, has_head;
 };
 
@@ -52,7 +53,8 @@ static struct left look(struct world *w, int64_t id)
 	static const struct db_stmt stmt = {
 		.name = "test_left",
 		.sql = "SELECT (SELECT count(*) FROM hx_history WHERE subject = ?1), (SELECT count(*) FROM hx_run_step WHERE run = ?1),"
-		       " (SELECT count(*) FROM hx_run_event WHERE run = ?1), r.expired, s.version,"
+		       " (SELECT count(*) FROM hx_run_event WHERE run = ?1) + (SELECT count(*) FROM hx_note WHERE subject = ?1),"
+		       " r.expired, s.version,"
 		       " r.input = '{\"a\":1}' AND r.output = '2' AND r.error = '{}' AND r.trace = 'trace' AND"
 		       " r.requester = 'ann', r.input = '{}' AND r.output IS NULL AND r.error IS NULL AND r.trace IS NULL"
 		       " AND r.requester = '', r.run_key = 'key-' || ?1 AND r.workflow = 'order', length(s.head) = 32"
@@ -94,7 +96,7 @@ static void assert_whole(struct world *w, int64_t id)
 	assert_int_equal(left.expired, 0);
 	assert_int_equal(left.history, 2);
 	assert_int_equal(left.steps, 2);
-	assert_int_equal(left.events, 1);
+	assert_int_equal(left.events, 2);
 	assert_int_equal(left.version, 2);
 	assert_true(left.has_texts && left.has_key && left.has_head);
 }

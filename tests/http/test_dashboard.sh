@@ -1,0 +1,446 @@
+#!/usr/bin/env bash
+# The dashboard in a real Chromium, on both stores: every page, every button, strangers' texts, two people at once, what attackers try.
+# PICTURES=FOLDER keeps what it looked like, in both colours; docs/pictures has those that are .webp.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support:tests/http exec python3 - <<'END2'
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import urllib.parse
+
+import browser
+import dashboard_scene as scenes
+import server
+from server import ROOT, until
+
+PG = os.environ.get("HAPAX_TEST_PG")
+PICTURES = os.environ.get("PICTURES")
+if not browser.program():
+	print("not ok there_is_a_browser")
+	print("no chromium: scripts/install-packages.sh test installs it")
+	sys.exit(0)
+
+
+class Store:
+	"""A database of its own: the tables of the others are theirs."""
+
+	def __init__(self, kind):
+		self.kind, self.url = kind, "sqlite:h.db"
+		if kind == "postgres":
+			self.name = f"dashboard_{os.getpid()}"
+			self.sql(f"CREATE DATABASE {self.name}")
+			self.url = PG.rsplit("/", 1)[0] + "/" + self.name
+
+	def sql(self, text):
+		subprocess.run(["psql", "-qX", PG, "-c", text], check=True)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		if self.kind == "postgres":
+			self.sql(f"DROP DATABASE {self.name} WITH (FORCE)")
+
+
+def calm(page):
+	"""Nothing was executed, nothing was complained about."""
+	assert page.js("window.hurt === undefined"), "a stranger's text was executed"
+	assert not page.violations(), page.violations()
+	assert not page.complaints, page.complaints
+
+
+def at(page, way):
+	page.js(f"location.hash = {json.dumps('#/' + way)}")
+
+
+def pages_of(scene):
+	"""way, and what is to be seen there."""
+	quoted = lambda text: urllib.parse.quote(text, safe="")
+	evil = scenes.EVIL[:120].replace("\u0007", "")
+	yield "inbox", "", "Outcome unknown"
+	yield "inbox-kind", "?kind=failed_run", "Run failed"
+	yield "runs", "runs", "shipment-1"
+	yield "runs-failed", "runs?status=FAILED", "refund-7"
+	yield "runs-none", "runs?status=CANCELLED", "Nothing fits this filter."
+	yield "run", f"runs/{scene.runs['unknown']}", "12345678901234567890"
+	yield "run-failed", f"runs/{scene.runs['failed']}", "the card was declined"
+	yield "run-evil", f"runs/{scene.runs['evil']}", "<script>window.hurt=1</script>"
+	yield "run-children", f"runs/{scene.runs['parent']}", "Children"
+	yield "entities", "entities", "invoice"
+	yield "entities-invoice", "entities/invoice", "inv-100"
+	yield "entity", "entities/invoice/inv-100", "How it came here"
+	yield "entity-evil", f"entities/invoice/{quoted(evil)}", "<img src=x"
+	yield "batches", "batches", "render"
+	yield "batch", f"batches/{scene.batch}", "46"
+	yield "jobs", "jobs", "mail"
+	yield "job", f"jobs/{scene.job}", "550 no such mailbox"
+	yield "accounts", "accounts", "<b>bob</b>"
+	yield "account", "accounts/alice", "Ledger"
+	yield "account-evil", f"accounts/{quoted('<b>bob</b>')}", "<b>bob</b>"
+	yield "schedules", "schedules", "nightly"
+	yield "schedule", "schedules/nightly", "Europe/Amsterdam"
+	yield "workflows", "workflows", "shipment"
+	yield "workflow", "workflows/order", "Definition"
+	yield "workflow-entity", "workflows/invoice", "Picture"
+	yield "nowhere", "nowhere/at/all", "There is no such page."
+	yield "no-run", "runs/run_0000000000000", "NOT_FOUND"
+	yield "broken", "runs/%E0%A4%A", "There is no such page."
+
+
+def walk_pages(page, scene):
+	for name, way, words in pages_of(scene):
+		at(page, way)
+		page.shows(words)
+		wide = page.js("document.documentElement.scrollWidth - innerWidth")
+		assert wide <= 0, f"{name} is {wide} pixels too wide"
+		if PICTURES:
+			page.until("[...document.images].every(i => i.complete)")
+			for dark in (False, True):
+				page.dark(dark)
+				page.picture(pathlib.Path(PICTURES) / f"{name}{'-dark' if dark else ''}.png", whole=True)
+			page.dark(False)
+		calm(page)
+
+
+def draw_for_docs(page, scene):
+	"""docs/pictures/dashboard-*.webp"""
+	page.size(1200, 720)
+	for name, way, words, dark in (("inbox", "", "Outcome unknown", False), ("run", f"runs/{scene.runs['unknown']}", "reservation", False), ("batch-dark", f"batches/{scene.batch}", "alice", True)):
+		at(page, way)
+		page.shows(words)
+		page.settle()
+		page.dark(dark)
+		page.picture(pathlib.Path(PICTURES) / f"dashboard-{name}.webp")
+	page.dark(False)
+	page.size(1280, 860)
+
+
+def walk_small(page, scene):
+	page.size(400, 800)
+	for name, way, words in pages_of(scene):
+		at(page, way)
+		page.shows(words)
+		wide = page.js("document.documentElement.scrollWidth - innerWidth")
+		assert wide <= 0, f"at 400 pixels {name} is {wide} too wide"
+		if PICTURES:
+			page.picture(pathlib.Path(PICTURES) / f"{name}-400.png", whole=True)
+	page.size(1280, 860)
+
+
+def press(page, label, confirm, fields=None, within="main"):
+	"""A button, what it asks for, and its confirmation; what is said then."""
+	page.click(f".actions button", label, within)
+	page.until("document.querySelector('form.panel')", "the panel")
+	for name, text in (fields or {}).items():
+		page.js(f"(e => {{ e.focus(); e.select(); }})(document.querySelector('form.panel #f-{name}'))")
+		page.type(text)
+	command = page.js("document.querySelector('form.panel .command code').textContent")
+	assert command.startswith("hapax "), command
+	page.click("button:not([type])", confirm, "form.panel")
+	return page.until("document.querySelector('form.panel .note')?.textContent", f"what became of {label}")
+
+
+def done(page, *args, **more):
+	said = press(page, *args, **more)
+	assert said.startswith("Done."), said
+	page.click("form.panel button[type=button]")
+	return said
+
+
+def inbox_item(page, id):
+	"""The card of this subject gets a mark that a selector finds."""
+	at(page, "")
+	page.until(f"(c => c && (c.id = 'card', true))([...document.querySelectorAll('article.item')].find(a => a.textContent.includes({json.dumps(id)})))", f"{id} in the inbox")
+	return "#card"
+
+
+def gone_from_inbox(page, scene, id):
+	until(lambda: not [i for i in scene.ask("GET", "attention?limit=500")["items"] if i["id"] == id], f"{id} is not in the inbox any more")
+	page.press("r")
+	page.until(f"![...document.querySelectorAll('article.item header')].some(a => a.textContent.includes({json.dumps(id)}))", f"{id} has gone from the page")
+
+
+def reasons(scene, subject):
+	return [row["reason"] for row in scene.ask("GET", f"history/{urllib.parse.quote(subject)}?limit=500")["items"] if row["reason"]]
+
+
+def walk_inbox(page, scene):
+	runs = scene.runs
+	done(page, "done", "it was done", {"output": '{"receipt": 12345678901234567890}', "reason": "looked it up"}, within=inbox_item(page, runs["unknown"]))
+	until(lambda: scene.ask("GET", f"workflow-runs/{runs['unknown']}")["currentStep"] == "paid", "the run goes on")
+	_, _, text = scene.hapax.call("GET", f"/api/v1/workflow-runs/{runs['unknown']}")
+	assert b'12345678901234567890' in text, "the output was sent exactly"
+	assert "looked it up" in reasons(scene, runs["unknown"])
+	done(page, "not done", "it was not done", {"reason": "no trace of it"}, within=inbox_item(page, runs["unknown2"]))
+	assert "no trace of it" in reasons(scene, runs["unknown2"])
+	done(page, "retry", "retry", {"reason": "the card is good now"}, within=inbox_item(page, runs["failed"]))
+	assert "the card is good now" in reasons(scene, runs["failed"])
+	done(page, "cancel", "cancel the run", {"reason": "<b>given up</b>"}, within=inbox_item(page, runs["failed2"]))
+	gone_from_inbox(page, scene, runs["failed2"])
+	assert "<b>given up</b>" in reasons(scene, runs["failed2"])
+	done(page, "approve", "approve", {"comment": "welcome"}, within=inbox_item(page, runs["approval"]))
+	gone_from_inbox(page, scene, runs["approval"])
+	done(page, "reject", "reject", {"comment": "not this time"}, within=inbox_item(page, runs["approval2"]))
+	done(page, "resume", "resume", within=inbox_item(page, runs["paused"]))
+	gone_from_inbox(page, scene, runs["paused"])
+	done(page, "redrive", "redrive", within=inbox_item(page, scene.job))
+	gone_from_inbox(page, scene, scene.job)
+	done(page, "done", "it was done", {"reason": "saw the receipt"}, within=inbox_item(page, "entity:invoice:inv-100"))
+	assert scene.ask("GET", "entities/invoice/inv-100")["status"] == "closed"
+	assert "resolved: done: saw the receipt" in reasons(scene, "entity:invoice:inv-100")
+
+
+def walk_run_buttons(page, scene):
+	runs = scene.runs
+	at(page, f"runs/{runs['waiting']}")
+	done(page, "pause", "pause")
+	done(page, "resume", "resume")
+	done(page, "signal", "send the event", {"event": "delivered", "id": "d-1", "data": '{"weight": 1.50}'})
+	until(lambda: scene.status(runs["waiting"]) == "COMPLETED", "the run ends")
+	page.press("r")
+	page.shows("COMPLETED")
+	page.shows("1.50")
+	done(page, "restart", "restart", {"from": "delivered"})
+	at(page, "workflows/parcel")
+	said = done(page, "start a run", "start a run", {"key": "by-hand-1", "input": '{"n": 1}'})
+	assert "is started" in said, said
+	at(page, f"runs/{runs['waiting2']}")
+	done(page, "cancel", "cancel the run")
+	until(lambda: scene.status(runs["waiting2"]) == "CANCELLED", "it is cancelled")
+
+
+def walk_other_buttons(page, scene, world):
+	at(page, "entities/invoice")
+	done(page, "create an entity", "create an entity", {"id": "inv-200", "data": '{"a": 1}'})
+	at(page, "entities/invoice/inv-200")
+	done(page, "approve", "fire approve")
+	assert scene.ask("GET", "entities/invoice/inv-200")["status"] == "approved"
+	at(page, f"batches/{scene.batch}?item_status=UNKNOWN")
+	page.click(".cells button")
+	done(page, "done", "it was done", within=".card")
+	at(page, f"batches/{scene.batch}?item_status=SUCCEEDED")
+	page.until("document.querySelector('.cells button.succeeded')")
+	page.click(".cells button")
+	done(page, "accept", "accept", within=".card")
+	at(page, f"batches/{scene.held}")
+	done(page, "start", "start")
+	at(page, f"batches/{scene.film}")
+	page.click(".actions button", "cancel")
+	page.shows("goes back to alice")
+	page.click("button:not([type])", "cancel the batch", "form.panel")
+	page.until("document.querySelector('form.panel .note.good')")
+	world.go.set()
+	until(lambda: scene.ask("GET", f"batches/{scene.film}")["status"] == "CANCELLED", "the batch is torn down")
+	at(page, "accounts/alice")
+	done(page, "credit", "credit", {"amount": "500", "key": "gift-1"})
+	at(page, "schedules/hourly")
+	done(page, "pause", "pause")
+	done(page, "resume", "resume")
+	done(page, "trigger", "trigger")
+	done(page, "delete", "delete the schedule")
+
+
+def two_people(chromium, url, scene):
+	"""Both see the same, both act: one does it, the other is told; and a double click is one request."""
+	run = scene.start("refund", "race-1")
+	until(lambda: scene.status(run) == "FAILED", "the run has failed")
+	first, second = chromium.page(url), chromium.page(url)
+	for page in (first, second):
+		at(page, f"runs/{run}")
+		page.click(".actions button", "retry")
+		page.until("document.querySelector('form.panel')")
+	version = scene.ask("GET", f"workflow-runs/{run}")["version"]
+	first.js("document.querySelector('form.panel button:not([type])').click(), document.querySelector('form.panel').requestSubmit()")
+	first.until("document.querySelector('form.panel .note.good')", "the first is done")
+	writes = [r for r in first.requests if r["method"] == "POST"]
+	assert len(writes) == 1 and re.fullmatch("dashboard-[0-9a-f]{32}", writes[0]["headers"]["Idempotency-Key"]), writes
+	assert json.loads(writes[0]["postData"]) == {"version": version}
+	until(lambda: scene.status(run) == "FAILED", "it has failed once more")
+	second.click("button:not([type])", "retry", "form.panel")
+	said = second.until("document.querySelector('form.panel .note.warn')?.textContent", "the second is told")
+	assert "You were not the first." in said, said
+	now = scene.ask("GET", f"workflow-runs/{run}")["version"]
+	second.until(f"[...document.querySelectorAll('.facts dd')].some(d => d.textContent == {json.dumps(str(now))})", "the second sees it as it is")
+	for page in (first, second):
+		calm(page)
+		page.close()
+
+
+def lost_answer(page, scene, hapax):
+	"""No answer came: said so, and pressed again under the same key it is done once."""
+	run = scene.start("refund", "lost-1")
+	until(lambda: scene.status(run) == "FAILED", "the run has failed")
+	at(page, f"runs/{run}")
+	page.click(".actions button", "retry")
+	page.until("document.querySelector('form.panel')")
+	before = len(page.requests)
+	page.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+	page.click("button:not([type])", "retry", "form.panel")
+	page.until("document.querySelector('form.panel .note.bad')?.textContent.includes('No answer came.')")
+	page.ask("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+	page.click("button:not([type])", "retry", "form.panel")
+	page.until("document.querySelector('form.panel .note.good')", "it is done")
+	keys = {r["headers"]["Idempotency-Key"] for r in page.requests[before:] if r["method"] == "POST"}
+	assert len(keys) == 1, keys
+
+
+def keyboard(page, scene):
+	at(page, "runs")
+	page.until("document.querySelectorAll('tr[data-to]').length > 3")
+	page.js("document.activeElement.blur()")
+	page.press("j")
+	page.press("j")
+	page.press("k")
+	assert page.js("[...document.querySelectorAll('tr[data-to]')].indexOf(document.activeElement)") == 0
+	page.press("Enter")
+	page.until("location.hash.startsWith('#/runs/run_')")
+	page.press("g")
+	page.press("b")
+	page.until("location.hash == '#/batches'")
+	page.press("?")
+	page.until("document.querySelector('.help')")
+	page.press("Escape")
+	page.until("!document.querySelector('.help')")
+	page.press("/")
+	page.until("document.activeElement.id == 'search'")
+	page.type(scene.batch)
+	page.js("document.querySelector('form.search').requestSubmit()")
+	page.until(f"location.hash == '#/batches/{scene.batch}'")
+	calm(page)
+
+
+def walk(dir, kind):
+	with Store(kind) as store, scenes.World() as world, scenes.serve(dir, world, store.url) as hapax:
+		scene = scenes.Scene(hapax)
+		url = f"http://127.0.0.1:{hapax.port}/"
+		with browser.Browser() as chromium:
+			page = chromium.page(url)
+			page.dark(False)
+			walk_pages(page, scene)
+			if PICTURES and kind == "sqlite":
+				draw_for_docs(page, scene)
+			if kind == "sqlite":
+				walk_small(page, scene)
+				keyboard(page, scene)
+			walk_inbox(page, scene)
+			walk_run_buttons(page, scene)
+			walk_other_buttons(page, scene, world)
+			two_people(chromium, url, scene)
+			calm(page)
+			lost_answer(page, scene, hapax)
+			assert page.js("window.hurt === undefined") and not page.violations()
+
+
+def test_every_page_and_button_on_sqlite(dir):
+	walk(dir, "sqlite")
+
+
+def test_every_page_and_button_on_postgres(dir):
+	if PG:
+		walk(dir, "postgres")
+
+
+def test_empty_pages_say_what_to_type(dir):
+	(dir / "workflows").mkdir()
+	with server.Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "workflows") as hapax, browser.Browser() as chromium:
+		page = chromium.page(f"http://127.0.0.1:{hapax.port}/")
+		page.shows("Nothing waits for you.")
+		for way, words in (("runs", "hapax run start"), ("entities", "hapax serve"), ("batches", "hapax batch start"), ("jobs", "hapax job push"), ("accounts", "hapax account create"),
+				("schedules", "hapax schedule put"), ("workflows", "hapax init")):
+			at(page, way)
+			page.shows(words)
+			if PICTURES:
+				page.picture(pathlib.Path(PICTURES) / f"empty-{way}.png")
+		if PICTURES:
+			at(page, "")
+			page.shows("Nothing waits for you.")
+			page.picture(pathlib.Path(PICTURES) / "empty-inbox.png")
+		calm(page)
+
+
+def head_of(hapax, path, headers=()):
+	status, head, body = hapax.call("GET", path, headers=headers)
+	fields = {}
+	for line in head.split("\r\n")[1:]:
+		name, _, value = line.partition(": ")
+		fields.setdefault(name.lower(), []).append(value)
+	return status, fields, body
+
+
+def test_files_are_small_and_say_what_they_are(dir):
+	with server.Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
+		files = [p for p in (ROOT / "web").rglob("*") if p.suffix in (".js", ".css", ".svg", ".html")]
+		assert len(files) > 8
+		total = 0
+		for file in files:
+			name = str(file.relative_to(ROOT / "web"))
+			path = "/" if name == "index.html" else "/ui/" + name
+			status, fields, body = head_of(hapax, path)
+			assert status == 200, (path, status)
+			total += len(body)
+			plain = gzip.decompress(body) if fields.get("content-encoding") == ["gzip"] else body
+			assert plain == file.read_bytes(), f"{path} is another file"
+			(etag,) = fields["etag"]
+			assert head_of(hapax, path, [("If-None-Match", etag)])[0] == 304
+			policy = fields["content-security-policy"][0]
+			assert policy.startswith("default-src 'none';") and "unsafe" not in policy and "*" not in policy and "http" not in policy, policy
+			for name, value in (("x-content-type-options", "nosniff"), ("x-frame-options", "DENY"), ("cache-control", "no-cache"), ("referrer-policy", "no-referrer"),
+					("cross-origin-opener-policy", "same-origin"), ("cross-origin-resource-policy", "same-origin")):
+				assert fields[name] == [value], (path, name, fields.get(name))
+			assert b"://" not in plain or name.endswith("svg") or all(w in (b"www.w3.org", b"") for w in re.findall(rb"https?://([^/\"'` )]*)", plain)), f"{path} names a place elsewhere"
+		print(f"# the dashboard is {total} bytes as it is sent, {len(files)} files")
+		assert total < 120 * 1024, total
+		for path in ("/ui/nothing.js", "/ui/..%2f..%2fMakefile", "/ui/vendor/..%2fapp.js", "/ui/vendor/README.md", "/ui/index.html/"):
+			assert head_of(hapax, path)[0] == 404, path
+
+
+def test_libraries_are_as_they_were_published(dir):
+	import hashlib
+	readme = (ROOT / "web/vendor/README.md").read_text()
+	rows = re.findall(r"^\| `([^`]*)` \|.*\| `([0-9a-f]{64})` \|$", readme, re.M)
+	assert {name for name, _ in rows} == {p.name for p in (ROOT / "web/vendor").iterdir() if p.suffix in (".js", ".css")}
+	for name, hash in rows:
+		text = (ROOT / "web/vendor" / name).read_bytes()
+		if name == "hooks.js":
+			text = text.replace(b'from"./preact.js"', b'from"preact"')
+		assert hashlib.sha256(text).hexdigest() == hash, name
+
+
+def test_under_a_prefix(dir):
+	"""Behind a proxy that serves it at /tools/hapax/."""
+	import http.server, threading, http.client
+	with server.Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
+		class Proxy(http.server.BaseHTTPRequestHandler):
+			def do_GET(self):
+				if not self.path.startswith("/tools/hapax/"):
+					self.send_error(404)
+					return
+				upstream = http.client.HTTPConnection("127.0.0.1", hapax.port)
+				upstream.request("GET", self.path.removeprefix("/tools/hapax"), headers={"Host": "localhost"})
+				answer = upstream.getresponse()
+				text = answer.read()
+				self.send_response(answer.status)
+				for name, value in answer.getheaders():
+					if name.lower() not in ("connection", "transfer-encoding"):
+						self.send_header(name, value)
+				self.end_headers()
+				self.wfile.write(text)
+
+			def log_message(self, *_):
+				pass
+		proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+		proxy.daemon_threads = True
+		threading.Thread(target=proxy.serve_forever, daemon=True).start()
+		with browser.Browser() as chromium:
+			page = chromium.page(f"http://127.0.0.1:{proxy.server_address[1]}/tools/hapax/")
+			page.shows("Nothing waits for you.")
+			calm(page)
+		proxy.shutdown()
+		proxy.server_close()
+
+
+server.run(globals())
+END2

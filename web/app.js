@@ -1,0 +1,125 @@
+// The frame: where we are, what is around it, the keyboard.
+import { render } from "./vendor/preact.js";
+import { useEffect, useRef, useState } from "./vendor/hooks.js";
+import { go, home_of, html, on_unauthenticated, where } from "./lib.js";
+import { Guard, reload_all, useLoad } from "./ui.js";
+import { Inbox } from "./inbox.js";
+import { Run, Runs } from "./runs.js";
+import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Job, Jobs, Schedule, Schedules, Workflow, Workflows } from "./nouns.js";
+
+const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"]];
+
+function page_of([noun, first, second]) {
+	switch (noun ?? "") {
+	case "": return html`<${Inbox} />`;
+	case "runs": return first ? html`<${Run} key=${first} id=${first} />` : html`<${Runs} />`;
+	case "entities": return second ? html`<${Entity} key=${first + "/" + second} workflow=${first} id=${second} />` : first ? html`<${Entities} workflow=${first} />` : html`<${EntityKinds} />`;
+	case "batches": return first ? html`<${Batch} key=${first} id=${first} />` : html`<${Batches} />`;
+	case "jobs": return first ? html`<${Job} key=${first} id=${first} />` : html`<${Jobs} />`;
+	case "accounts": return first ? html`<${Account} key=${first} id=${first} />` : html`<${Accounts} />`;
+	case "schedules": return first ? html`<${Schedule} key=${first} name=${first} />` : html`<${Schedules} />`;
+	case "workflows": return first ? html`<${Workflow} key=${first} name=${first} />` : html`<${Workflows} />`;
+	default: return html`<div class="empty"><p class="big">There is no such page.</p><p><a href="#/">To the inbox</a></p></div>`;
+	}
+}
+
+// ---- keyboard --------------------------------------------------------------------------------------------------
+
+const KEYS = [["/", "search: an id, or entity:WORKFLOW:ID"], ["j  k", "next, previous row"], ["Enter", "open the row"], ["r", "read everything again"], ["Esc", "close what is open"], ...PLACES.map(([, name, key]) => [`g ${key}`, name]), ["?", "this"]];
+
+function step_row(by) {
+	const rows = [...document.querySelectorAll("tr[data-to], article.item")];
+	if (!rows.length) return;
+	const at = rows.indexOf(document.activeElement.closest?.("tr[data-to], article.item"));
+	const row = rows[Math.min(Math.max(at + by, 0), rows.length - 1)];
+	row.focus();
+	row.scrollIntoView({ block: "nearest" });
+}
+
+function useKeys(set_help) {
+	useEffect(() => {
+		let after_g = 0;
+		const on = (event) => {
+			if (event.key === "Escape") set_help(false);
+			if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+			const key = event.key;
+			if (Date.now() - after_g < 1500) {
+				const place = PLACES.find(([, , k]) => k === key);
+				after_g = 0;
+				if (place) go("#/" + place[0]);
+				return;
+			}
+			if (key === "g") after_g = Date.now();
+			else if (key === "/") document.getElementById("search").focus();
+			else if (key === "j") step_row(1);
+			else if (key === "k") step_row(-1);
+			else if (key === "r") reload_all();
+			else if (key === "?") set_help((open) => !open);
+			else if (key === "Enter" && event.target.matches("tr[data-to]")) go(event.target.dataset.to);
+			else return;
+			event.preventDefault();
+		};
+		addEventListener("keydown", on);
+		return () => removeEventListener("keydown", on);
+	}, []);
+}
+
+const Help = ({ close }) => html`<div class="help" role="dialog" aria-label="keys" onClick=${close}><div onClick=${(e) => e.stopPropagation()}><h2>Keys</h2><dl>${KEYS.map(([key, words]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${words}</dd></div>`)}</dl><button class="button" onClick=${close}>close</button></div></div>`;
+
+// ---- the frame -------------------------------------------------------------------------------------------------
+
+function Search() {
+	const [said, say] = useState("");
+	const submit = (event) => {
+		event.preventDefault();
+		const text = event.target.elements.q.value.trim();
+		const home = home_of(text);
+		if (home) {
+			say("");
+			go(home);
+			event.target.reset();
+			document.activeElement.blur();
+		} else {
+			say(text ? "an id (run_…, batch_…, job_…) or entity:WORKFLOW:ID" : "");
+		}
+	};
+	return html`<form class="search" role="search" onSubmit=${submit}><input id="search" name="q" placeholder="id" aria-label="go to an id" autocomplete="off" spellcheck="false" onKeyDown=${(e) => e.key === "Escape" && e.target.blur()} /><kbd>/</kbd>${said && html`<span class="hint">${said}</span>`}</form>`;
+}
+
+function Waiting() {
+	const { data } = useLoad("attention?limit=100");
+	const n = data?.items.length || 0;
+	return n ? html`<span class="badge" aria-label=${`${n} wait`}>${data.cursor ? "100+" : n}</span>` : null;
+}
+
+const Closed = () => html`<div class="empty"><p class="big">This server wants an API key.</p><p>Ask with one: <code>HAPAX_KEY=hx_… hapax attention</code></p></div>`;
+
+function App() {
+	const [at, set_at] = useState(where());
+	const [help, set_help] = useState(false);
+	const [closed, set_closed] = useState(false);
+	const main = useRef(null);
+	useEffect(() => {
+		const on = () => {
+			set_at(where());
+			main.current.scrollTop = 0;
+			scrollTo(0, 0);
+		};
+		addEventListener("hashchange", on);
+		on_unauthenticated(() => set_closed(true));
+		return () => removeEventListener("hashchange", on);
+	}, []);
+	useKeys(set_help);
+	const here = at.parts[0] || "";
+	return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.focus(); }}>to the page</a>
+		<aside class="side"><div>
+			<a class="mark" href="#/"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" /><path d="M10 7v18M10 17c2-4 12-5 12 2v6" /></svg>hapax</a>
+			<nav aria-label="places">${PLACES.map(([way, name]) => html`<a key=${way} href=${"#/" + way} aria-current=${here === way ? "page" : undefined}>${name}${way === "" && !closed && html`<${Waiting} />`}</a>`)}</nav>
+			<${Search} />
+			<button class="link keys" onClick=${() => set_help(true)}>keys <kbd>?</kbd></button>
+		</div></aside>
+		<main id="main" ref=${main} tabindex="-1"><${Guard} key=${at.parts.join("/")}>${closed ? html`<${Closed} />` : page_of(at.parts)}</${Guard}></main>
+		${help && html`<${Help} close=${() => set_help(false)} />`}`;
+}
+
+render(html`<${App} />`, document.getElementById("app"));

@@ -1,0 +1,86 @@
+// Home: all that waits for a person, the oldest first, with what can be done about it.
+import { useState } from "./vendor/hooks.js";
+import * as act from "./actions.js";
+import { go_query, html, link, query, where } from "./lib.js";
+import { Actions, Age, Choice, Failure, Id, Page, Status, Text, Why, reload_all, useLoad } from "./ui.js";
+
+export const KINDS = {
+	held_claim: "Claim held", unknown_step: "Outcome unknown", failed_compensation: "Compensation failed", failed_run: "Run failed", approval: "Approval", paused_run: "Paused",
+	parked_job: "Job parked", parked_after_effect: "After-effect parked", unknown_items: "Items unknown", stuck_teardown: "Teardown stuck", late_schedule: "Schedule late",
+};
+const SEVERE = new Set(["held_claim", "unknown_step", "failed_compensation", "unknown_items"]);
+
+// What is put right on its own page.
+const SEEN = {
+	unknown_items: (item) => link`batches/${item.id}` + "?item_status=UNKNOWN", stuck_teardown: (item) => link`batches/${item.id}`, late_schedule: (item) => link`schedules/${item.step}`,
+};
+
+function actions_of(item) {
+	const run = { id: item.id, version: item.version };
+	switch (item.kind) {
+	case "held_claim": {
+		const [, workflow, id] = /^entity:([^:]+):(.+)$/s.exec(item.id) || [];
+		return act.resolve_claim({ workflow, id, version: item.version }, item.step);
+	}
+	case "unknown_step":
+		return [...(item.step ? act.resolve_step(run, item.step) : []), act.cancel_run(run)];
+	case "failed_compensation":
+		return [act.retry_undo(run)];
+	case "failed_run":
+		return [act.retry_run(run), act.cancel_run(run)];
+	case "approval":
+		return [...act.decide_approval(run, item.step), act.cancel_run(run)];
+	case "paused_run":
+		return [act.resume_run(run), act.cancel_run(run)];
+	case "parked_job":
+	case "parked_after_effect":
+		return [act.redrive_job(item)];
+	default:
+		return [];
+	}
+}
+
+function Subject({ item }) {
+	if (item.kind === "late_schedule") return html`<a class="id" href=${link`schedules/${item.step}`}><${Text} of=${item.step} /></a>`;
+	return html`<${Id} of=${item.id} />`;
+}
+
+function Item({ item, settled, done, closed }) {
+	return html`<article class="item ${settled ? "settled" : SEVERE.has(item.kind) ? "severe" : ""}" data-kind=${item.kind} tabindex="-1">
+		<header>
+			<span class="kind">${KINDS[item.kind] || item.kind}</span>
+			<span class="place">${item.workflow && html`<a href=${link`workflows/${item.workflow}`}><${Text} of=${item.workflow} /></a>`}${item.step && item.kind !== "late_schedule" && html`${item.workflow && html`<span class="sep">›</span>`}<${Text} of=${item.step} />`}</span>
+			<${Subject} item=${item} />
+			${!settled && html`<${Status} of=${item.status} /><span class="age">waits <${Age} since=${item.since} /></span>`}
+		</header>
+		<${Why} id=${item.id} detail=${item.detail} />
+		${SEEN[item.kind] && !settled && html`<div class="actions row"><a class="button" href=${SEEN[item.kind](item)}>look at it</a></div>`}
+		<${Actions} of=${settled ? [] : actions_of(item)} done=${done} closed=${closed} label=${`what can be done about ${item.id}`} />
+	</article>`;
+}
+
+function AllWell() {
+	return html`<div class="empty well"><p class="big">Nothing waits for you.</p><p>Steps whose outcome is unknown, failed runs, parked jobs and approvals come here, the oldest first.</p>
+		<p>Start something: <code>hapax run start WORKFLOW</code>, or from <a href="#/workflows">a workflow's page</a>.</p></div>`;
+}
+
+const same = (a) => (b) => a.kind === b.kind && a.id === b.id;
+
+export function Inbox() {
+	const { kind, cursor } = where().query;
+	const { data, error } = useLoad("attention" + query({ kind, cursor, limit: 30 }));
+	// What somebody has acted on here stays, with what became of it, until it is closed.
+	const [kept, keep] = useState([]);
+	const settled = kept.filter((item) => data && !data.items.some(same(item)));
+	const items = [...(data?.items || []), ...settled].sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : a.id < b.id ? -1 : 1));
+	const acted = (item) => () => {
+		keep((all) => (all.some(same(item)) ? all : [...all, item]));
+		reload_all();
+	};
+	return html`<${Page} title="Inbox" aside=${html`<${Choice} name="kind" label="Kind" words=${Object.keys(KINDS)} value=${kind} />`}>
+		<${Failure} error=${error} />
+		${data && !items.length && (kind || cursor ? html`<div class="empty"><p>Nothing of this kind.</p><p><a href="#/">Show all</a></p></div>` : html`<${AllWell} />`)}
+		${items.map((item) => html`<${Item} key=${item.kind + item.id} item=${item} settled=${settled.includes(item)} done=${acted(item)} closed=${() => keep((all) => all.filter((x) => !same(item)(x)))} />`)}
+		${(cursor || data?.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => go_query({ cursor: "" })}>the oldest</button>`}${data?.cursor && html`<button class="button" onClick=${() => go_query({ cursor: data.cursor })}>next page</button>`}</div>`}
+	</${Page}>`;
+}

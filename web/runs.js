@@ -1,0 +1,151 @@
+// Runs: the list, and one of them step by step.
+import { useState } from "./vendor/hooks.js";
+import * as act from "./actions.js";
+import { command, html, link, span, where } from "./lib.js";
+import { Actions, Age, Choice, Command, Data, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+
+export const RUN_STATUSES = ["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLING", "CANCELLED"];
+
+export const run_columns = [
+	{ name: "run", of: (r) => r.id },
+	{ name: "workflow", of: (r) => html`<${Text} of=${r.definitionId} />` },
+	{ name: "status", of: (r) => html`<${Status} of=${r.status} />` },
+	{ name: "step", of: (r) => html`<${Text} of=${r.currentStep ?? ""} />` },
+	{ name: "key", class: "cut", of: (r) => html`<${Text} of=${r.idempotencyKey ?? ""} />` },
+	{ name: "created", of: (r) => html`<${Time} of=${r.createdAt} />` },
+	{ name: "took", class: "n", of: (r) => html`<${Age} since=${r.createdAt} until=${r.completedAt} />` },
+];
+
+export function Runs() {
+	const { status, definitionId, unknown, parent } = where().query;
+	return html`<${Page} title="Runs" aside=${html`<${Choice} name="status" label="Status" words=${RUN_STATUSES} value=${status} /><${Typed} name="definitionId" label="Workflow" value=${definitionId} hint="any" />`}>
+		<${List} list="workflow-runs" name="runs" parameters=${{ status, definitionId, unknown, parent }} columns=${run_columns} to=${(r) => link`runs/${r.id}`}
+			note="the newest first"
+			empty=${html`<p class="big">No run yet.</p><p>Start one, with a key so that it is one:</p><${Command} of="hapax run start WORKFLOW --key order-1 --input '{}'" />`} />
+	</${Page}>`;
+}
+
+// ---- the waterfall ---------------------------------------------------------------------------------------------
+// Time from left to right. A stretch that is longer than three times all shorter ones together is drawn shorter, and says so.
+
+function axis(steps, from, to) {
+	const marks = [...new Set([from, to, ...steps.flatMap((s) => [s.startedAt, s.completedAt]).filter(Boolean).map(Date.parse)])].filter((t) => t >= from && t <= to).sort((a, b) => a - b);
+	const stretches = marks.slice(1).map((end, i) => ({ start: marks[i], end, width: end - marks[i], cut: false }));
+	let sum = 0;
+	for (const s of [...stretches].sort((a, b) => a.width - b.width)) {
+		if (sum > 0 && s.width > 3 * sum && s.width > 1000) {
+			s.width = 3 * sum;
+			s.cut = true;
+		}
+		sum += s.width;
+	}
+	const total = stretches.reduce((n, s) => n + s.width, 0) || 1;
+	let left = 0;
+	for (const s of stretches) {
+		s.left = (100 * left) / total;
+		left += s.width;
+		s.share = (100 * s.width) / total;
+	}
+	const place = (time) => {
+		const s = stretches.find((x) => time >= x.start && time <= x.end);
+		return s ? s.left + (s.end > s.start ? ((time - s.start) / (s.end - s.start)) * s.share : 0) : time <= from ? 0 : 100;
+	};
+	return { place, cuts: stretches.filter((s) => s.cut) };
+}
+
+// One that has failed has ended when the run did.
+const end_of = (run, step) => step.completedAt || (step.status === "FAILED" ? run.completedAt || run.updatedAt : null);
+
+function Bar({ run, step, place, to }) {
+	if (!step.startedAt) return null;
+	const end = end_of(run, step);
+	const left = place(Date.parse(step.startedAt)), right = place(end ? Date.parse(end) : to);
+	return html`<i class="bar ${tone_of(step.status)}" style=${{ left: `${left}%`, width: `${Math.max(right - left, 0.6)}%` }}></i>`;
+}
+
+function Step({ run, step, place, to }) {
+	const [open, set] = useState(step.status === "UNKNOWN" || step.status === "FAILED");
+	const more = step.output !== null || step.error || step.status === "UNKNOWN";
+	const waits_for_approval = run.status === "WAITING" && step.status === "WAITING" && step.name === run.currentStep;
+	return html`<div class="step ${step.status === "PENDING" || step.status === "SKIPPED" ? "dim" : ""}">
+		<button class="step-line" aria-expanded=${open} disabled=${!more && !waits_for_approval} onClick=${() => set(!open)}>
+			<span class="step-name"><${Text} of=${step.name} /></span>
+			<${Status} of=${step.status} />
+			<span class="track"><${Bar} run=${run} step=${step} place=${place} to=${to} /></span>
+			<span class="took">${step.startedAt && html`<${Age} since=${step.startedAt} until=${end_of(run, step)} />`}${step.attempt > 1 && html`<span class="tries" title="attempts">×${String(step.attempt)}</span>`}${step.compensatedAt && html`<span class="tries" title=${step.compensatedAt}>undone</span>`}</span>
+		</button>
+		${open && html`<div class="step-body">
+			${step.startedAt && html`<p class="quiet">${step.attempt > 1 ? `attempt ${step.attempt}, ` : ""}began <${Time} of=${step.startedAt} />${step.completedAt && html`, ended <${Time} of=${step.completedAt} />`}</p>`}
+			${step.error && html`<div class="note bad"><strong><${Text} of=${step.error.code || "error"} /></strong> <${Long} of=${step.error.message ?? ""} /></div>`}
+			${step.output !== null && html`<div class="json"><${Json} name="output" of=${step.output} /></div>`}
+			${step.status === "UNKNOWN" && html`<${Actions} of=${act.resolve_step(run, step.name)} />`}
+		</div>`}
+	</div>`;
+}
+
+function Waterfall({ run }) {
+	const to = run.completedAt ? Date.parse(run.completedAt) : Date.now();
+	const { place, cuts } = axis(run.steps, Date.parse(run.createdAt), to);
+	return html`<section><h2>Steps</h2><div class="waterfall">
+		${run.steps.map((step) => html`<${Step} key=${step.name} run=${run} step=${step} place=${place} to=${to} />`)}
+		${cuts.length > 0 && html`<p class="quiet">${cuts.map((c, i) => html`${i ? ", " : "Drawn shorter: "}${span(c.end - c.start)}`)}</p>`}
+	</div></section>`;
+}
+
+function Children({ run }) {
+	const { data } = useLoad("workflow-runs?limit=100&parent=" + run.id);
+	if (!data?.items.length) return null;
+	return html`<section><h2>Children</h2><div class="scroll"><table class="list">
+		<thead><tr><th>run</th><th>step</th><th class="n">n</th><th>workflow</th><th>status</th><th class="n">took</th></tr></thead>
+		<tbody>${data.items.map((r) => html`<tr key=${r.id} data-to=${link`runs/${r.id}`}><td><${Id} of=${r.id} /></td><td><${Text} of=${r.parent?.step ?? ""} /></td><td class="n">${r.parent ? String(r.parent.n) : ""}</td><td><${Text} of=${r.definitionId} /></td><td><${Status} of=${r.status} /></td><td class="n"><${Age} since=${r.createdAt} until=${r.completedAt} /></td></tr>`)}</tbody>
+	</table></div>${data.cursor && html`<p><a href=${`#/runs?parent=${run.id}`}>All of them</a></p>`}</section>`;
+}
+
+function verbs_of(run) {
+	const ended = ["COMPLETED", "CANCELLED"].includes(run.status), failed = run.status === "FAILED";
+	if (run.restartedBy) return [];
+	return [
+		failed && act.retry_run(run),
+		run.status === "CANCELLING" && run.error && act.retry_undo(run),
+		run.status === "PAUSED" && act.resume_run(run),
+		["PENDING", "RUNNING", "WAITING"].includes(run.status) && act.pause_run(run),
+		!ended && !failed && run.status !== "CANCELLING" && act.signal_run(run),
+		(failed || run.status === "COMPLETED") && act.restart_run(run),
+		!ended && run.status !== "CANCELLING" && act.cancel_run(run),
+	];
+}
+
+function Approval({ run }) {
+	const { data } = useLoad(`why/${run.id}`);
+	const step = data?.reason === "RUN_APPROVAL" && run.steps.find((s) => s.status === "WAITING");
+	return step ? html`<${Actions} of=${act.decide_approval(run, step.name)} label="the decision" />` : null;
+}
+
+export function Run({ id }) {
+	const { data: run, error } = useLoad(`workflow-runs/${encodeURIComponent(id)}`);
+	if (!run) return html`<${Page} title="Run" crumbs=${html`<a href="#/runs">Runs</a>`}><${Failure} error=${error} /></${Page}>`;
+	return html`<${Page} title=${id} crumbs=${html`<a href="#/runs">Runs</a><span class="sep">›</span><a href=${"#/runs?definitionId=" + encodeURIComponent(run.definitionId)}><${Text} of=${run.definitionId} /></a>${run.parent && html`<span class="sep">›</span><${Id} of=${run.parent.run} />`}`} aside=${html`<${Status} of=${run.status} />`}>
+		<${Failure} error=${error} />
+		<${Why} id=${id} />
+		<${Approval} run=${run} />
+		<${Actions} of=${verbs_of(run)} />
+		<${Facts} of=${[
+			["workflow", html`<a href=${link`workflows/${run.definitionId}`}><${Text} of=${run.definitionId} /></a>, definition ${String(run.definitionVersion)}`],
+			["version", String(run.version)],
+			["key", run.idempotencyKey && html`<code><${Text} of=${run.idempotencyKey} /></code>`],
+			["created", html`<${Time} of=${run.createdAt} />`],
+			["started", run.startedAt && html`<${Time} of=${run.startedAt} />`],
+			["ended", run.completedAt && html`<${Time} of=${run.completedAt} />`],
+			["took", html`<${Age} since=${run.createdAt} until=${run.completedAt} />`],
+			["parent", run.parent && html`<${Id} of=${run.parent.run} />, step <${Text} of=${run.parent.step} />, n ${String(run.parent.n)}`],
+			["in the place of", run.restartOf && html`<${Id} of=${run.restartOf} />`],
+			["goes on as", run.restartedBy && html`<${Id} of=${run.restartedBy} />`],
+		]} />
+		${run.error && !run.steps.some((s) => s.error?.message === run.error.message) && html`<div class="note bad"><strong><${Text} of=${run.error.code || "error"} /></strong> <${Long} of=${run.error.message ?? ""} /></div>`}
+		<${Waterfall} run=${run} />
+		<${Children} run=${run} />
+		<div class="columns"><${Data} title="Input" of=${run.input} /><${Data} title="State" of=${run.state} /><${Data} title="Output" of=${run.output} /></div>
+		<section><h2>History</h2><${History} subject=${id} /></section>
+		<section><h2>The same in a terminal</h2><${Command} of=${command("run", "show", id)} /><${Command} of=${command("run", "history", id)} /><${Command} of=${command("why", id)} /></section>
+	</${Page}>`;
+}

@@ -1,0 +1,356 @@
+// What the pages are built of. All that comes from outside becomes text nodes, and nothing else.
+import { Component } from "./vendor/preact.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
+import { Exact, Lost, command, fresh_key, get, go_query, grouped, home_of, html, local, parse_json, query, send, span, where, write_json } from "./lib.js";
+
+// ---- text ------------------------------------------------------------------------------------------------------
+
+// What cannot be seen, or turns the direction of what follows, is shown by its number.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+export function Text({ of }) {
+	const text = String(of ?? "");
+	if (!text.match(UNSEEN)) return text;
+	const parts = [];
+	let last = 0;
+	for (const found of text.matchAll(UNSEEN)) {
+		const code = "U+" + found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+		parts.push(text.slice(last, found.index), html`<span class="unseen">${code}</span>`);
+		last = found.index + 1;
+		if (parts.length > 2000) break;
+	}
+	parts.push(text.slice(last));
+	return parts;
+}
+
+export function Long({ of, most = 600 }) {
+	const [whole, set] = useState(false);
+	const text = String(of ?? "");
+	if (text.length <= most || whole) return html`<${Text} of=${text} />`;
+	return html`<${Text} of=${text.slice(0, most)} />… <button class="link" onClick=${() => set(true)}>all ${grouped(text.length)} characters</button>`;
+}
+
+export const Time = ({ of }) => (of ? html`<time datetime=${of} title=${of}>${local(of)}</time>` : html`<span class="none">–</span>`);
+
+export function Age({ since, until }) {
+	if (!since) return html`<span class="none">–</span>`;
+	const ms = (until ? Date.parse(until) : Date.now()) - Date.parse(since);
+	return html`<time datetime=${since} title=${since}>${span(Math.max(ms, 0))}</time>`;
+}
+
+const TONES = {
+	COMPLETED: "good", SUCCEEDED: "good", FAILED: "bad", PARKED: "bad", UNKNOWN: "bad", OUT_OF_CREDIT: "warn", PAUSED: "warn",
+	CANCELLING: "warn", RETRYING: "warn", RUNNING: "live", LOADING: "live", WAITING: "calm", PENDING: "calm", QUEUED: "calm",
+	AVAILABLE: "calm", CANCELLED: "off", SKIPPED: "off",
+};
+export const tone_of = (status) => TONES[status] || "calm";
+export const Status = ({ of }) => html`<span class="status ${tone_of(of)}"><i></i><${Text} of=${of} /></span>`;
+
+export function Id({ of, label }) {
+	const home = home_of(of);
+	const words = html`<${Text} of=${label ?? of} />`;
+	return home ? html`<a class="id" href=${home}>${words}</a>` : html`<span class="id">${words}</span>`;
+}
+
+export const Money = ({ of }) => html`<span class="number">${grouped(of)}</span>`;
+
+// ---- JSON, folded ----------------------------------------------------------------------------------------------
+
+const SHOWN_MAX = 200;
+
+function Leaf({ of }) {
+	if (of instanceof Exact || typeof of === "number") return html`<span class="j-number">${String(of)}</span>`;
+	if (typeof of === "string") return html`<span class="j-string">"<${Long} of=${of} />"</span>`;
+	return html`<span class="j-word">${String(of)}</span>`;
+}
+
+function Branch({ name, of, depth }) {
+	const keys = Object.keys(of), list = Array.isArray(of);
+	const [open, set_open] = useState(depth < 2 && keys.length <= 30);
+	const [shown, set_shown] = useState(SHOWN_MAX);
+	const label = list ? `[${keys.length}]` : `{${keys.length}}`;
+	return html`<div class="j-branch">
+		<button class="j-fold" aria-expanded=${open} onClick=${() => set_open(!open)}>${name}<span class="j-count">${label}</span></button>
+		${open && html`<div class="j-body">
+			${keys.slice(0, shown).map((key) => html`<${Json} key=${key} name=${list ? key : key} list=${list} of=${of[key]} depth=${depth + 1} />`)}
+			${keys.length > shown && html`<button class="link" onClick=${() => set_shown(shown * 10)}>${grouped(keys.length - shown)} more</button>`}
+		</div>`}
+	</div>`;
+}
+
+export function Json({ name, of, list, depth = 0 }) {
+	const label = name === undefined ? null : html`<span class=${list ? "j-index" : "j-key"}><${Text} of=${name} /></span>`;
+	const whole = of !== null && typeof of === "object" && !(of instanceof Exact);
+	if (whole && Object.keys(of).length) return html`<${Branch} name=${label} of=${of} depth=${depth} />`;
+	return html`<div class="j-line">${label}${whole ? html`<span class="j-word">${Array.isArray(of) ? "[]" : "{}"}</span>` : html`<${Leaf} of=${of} />`}</div>`;
+}
+
+export function Data({ title, of }) {
+	if (of === undefined) return null;
+	return html`<section class="data"><h3>${title}<${Copy} text=${() => write_json(of)} /></h3><div class="json"><${Json} of=${of} /></div></section>`;
+}
+
+export function Copy({ text, label = "copy" }) {
+	const [said, say] = useState("");
+	const copy = async () => {
+		try {
+			await navigator.clipboard.writeText(text());
+			say("copied");
+		} catch {
+			say("not allowed");
+		}
+		setTimeout(() => say(""), 1500);
+	};
+	return html`<button class="link copy" onClick=${copy}>${said || label}</button>`;
+}
+
+export const Command = ({ of }) => html`<div class="command"><code><${Text} of=${of} /></code><${Copy} text=${() => of} /></div>`;
+
+// ---- asking ----------------------------------------------------------------------------------------------------
+
+const listeners = new Set();
+export const reload_all = () => listeners.forEach((fn) => fn());
+
+// { data, error, loading, reload }; what was there stays while it is asked for anew. where null: nothing is asked.
+export function useLoad(asked) {
+	const [state, set] = useState({ loading: true });
+	const [turn, set_turn] = useState(0);
+	const last = useRef(null);
+	useEffect(() => {
+		const fn = () => set_turn((n) => n + 1);
+		listeners.add(fn);
+		return () => listeners.delete(fn);
+	}, []);
+	useEffect(() => {
+		if (asked === null) return;
+		const aborter = new AbortController();
+		if (last.current !== asked) set({ loading: true });
+		last.current = asked;
+		get(asked, aborter.signal).then(
+			(data) => set({ data }),
+			(error) => error.name !== "AbortError" && set((before) => ({ data: before.data, error })),
+		);
+		return () => aborter.abort();
+	}, [asked, turn]);
+	return { ...state, reload: () => set_turn((n) => n + 1) };
+}
+
+export function Failure({ error }) {
+	if (!error) return null;
+	return html`<div class="note bad" role="alert"><strong>${error.code || (error instanceof Lost ? "No answer" : "It did not work")}</strong> <${Long} of=${error.message} /></div>`;
+}
+
+// ---- acting ----------------------------------------------------------------------------------------------------
+// An action is { label, title?, says, method?, path, body(form), fields?, command(form), tone?, done(answer)? }. One panel is one
+// intention with one key: a second press, or one after a lost answer, is the same request. Who was too late is told so.
+
+function Field({ field, form, set }) {
+	const id = "f-" + field.name;
+	const value = form[field.name] ?? "";
+	const on = (event) => set({ ...form, [field.name]: event.target.value });
+	return html`<label for=${id}>${field.label}</label>
+		${field.lines
+			? html`<textarea id=${id} rows=${field.lines} spellcheck="false" placeholder=${field.hint} value=${value} onInput=${on} />`
+			: html`<input id=${id} autocomplete="off" placeholder=${field.hint} maxlength=${field.most} value=${value} onInput=${on} />`}`;
+}
+
+function words_for(error) {
+	if (error instanceof Lost) return ["bad", "No answer came.", "Whether it was done is not known. Press again: under the same key it is done once."];
+	if (error.code === "CONCURRENCY_ERROR") return ["warn", "You were not the first.", "It has changed since this page was read, so nothing was done. The page shows it as it is now."];
+	if (error.status === 409) return ["warn", "Nothing was done.", error.message];
+	return ["bad", error.code || "It did not work.", error.message];
+}
+
+function Panel({ action, close, done }) {
+	const [form, set] = useState(() => Object.fromEntries((action.fields || []).map((f) => [f.name, f.initial ?? ""])));
+	const [state, set_state] = useState({});
+	const key = useRef(fresh_key());
+	const busy = useRef(false); // at once: a second press may come before anything is drawn
+	const first = useRef(null);
+	useLayoutEffect(() => first.current.querySelector("input, textarea, button").focus(), []);
+	const submit = async (event) => {
+		event.preventDefault();
+		if (busy.current) return;
+		let body, to;
+		try {
+			body = action.body ? action.body(form) : {};
+			to = typeof action.path === "function" ? action.path(form) : action.path;
+		} catch (error) {
+			set_state({ note: ["bad", "Not sent.", error.message] });
+			return;
+		}
+		busy.current = true;
+		set_state({ busy: true });
+		try {
+			const answer = await send(action.method || "POST", to, body, key.current);
+			set_state({ note: ["good", "Done.", action.done ? action.done(answer) : `It is ${answer.status || "so"} now.`], over: true });
+			done(answer);
+		} catch (error) {
+			set_state({ note: words_for(error), over: error.status === 409 });
+			if (!(error instanceof Lost)) key.current = fresh_key(); // a definite answer; the next try is another intention
+			if (error.status === 409) done(null);
+		}
+		busy.current = false;
+	};
+	return html`<form class="panel" ref=${first} onSubmit=${submit} onKeyDown=${(e) => e.key === "Escape" && close()}>
+		<p>${action.says}</p>
+		${!state.over && html`<div class="fields">${(action.fields || []).map((f) => html`<${Field} key=${f.name} field=${f} form=${form} set=${set} />`)}</div>
+			<${Command} of=${action.command(form)} />`}
+		${state.note && html`<div class="note ${state.note[0]}" role="status"><strong>${state.note[1]}</strong> <${Long} of=${state.note[2]} /></div>`}
+		<div class="row">
+			${!state.over && html`<button class="button ${action.tone || "primary"}" disabled=${state.busy}>${state.busy ? "…" : action.title || action.label}</button>`}
+			<button type="button" class="button" onClick=${close}>${state.over ? "close" : "back"}</button>
+		</div>
+	</form>`;
+}
+
+export function Actions({ of, done = reload_all, closed, label }) {
+	const [open, set] = useState(null);
+	const actions = of.filter(Boolean);
+	const close = () => {
+		set(null);
+		closed?.();
+	};
+	if (!actions.length && !open) return null;
+	return html`<div class="actions">
+		<div class="row" role="group" aria-label=${label || "what can be done"}>
+			${actions.map((a) => html`<button class="button ${open?.label === a.label ? "open" : ""} ${a.tone || ""}" key=${a.label} onClick=${() => set(open?.label === a.label ? null : a)}>${a.label}</button>`)}
+		</div>
+		${open && html`<${Panel} key=${open.label} action=${open} close=${close} done=${done} />`}
+	</div>`;
+}
+
+// A field whose text is JSON; empty: it is left out.
+export function json_of(form, name, must_be_object) {
+	const text = (form[name] || "").trim();
+	if (!text) return undefined;
+	let value;
+	try {
+		value = parse_json(text);
+	} catch (error) {
+		throw new Error(`${name}: ${error.message}`);
+	}
+	if (must_be_object && (value === null || typeof value !== "object" || Array.isArray(value) || value instanceof Exact)) throw new Error(`${name} must be an object`);
+	return value;
+}
+export const REASON = { name: "reason", label: "Reason", hint: "goes into the history", most: 1000 };
+export const reason_of = (form) => (form.reason?.trim() ? { reason: form.reason.trim() } : {});
+
+// ---- lists -----------------------------------------------------------------------------------------------------
+
+export function Choice({ name, label, words, value }) {
+	return html`<label class="choice"><span>${label}</span><select value=${value || ""} onChange=${(e) => go_query({ [name]: e.target.value, cursor: "" })}>
+		<option value="">any</option>${words.map((w) => html`<option key=${w} value=${w}>${w}</option>`)}
+	</select></label>`;
+}
+
+export function Typed({ name, label, value, hint }) {
+	return html`<label class="choice"><span>${label}</span><input value=${value || ""} placeholder=${hint} autocomplete="off" spellcheck="false"
+		onChange=${(e) => go_query({ [name]: e.target.value.trim(), cursor: "" })} /></label>`;
+}
+
+const ROWS_MAX = 10000;
+// What begins a formula in a spreadsheet is kept from being one.
+function csv_cell(value) {
+	const text = value === null || value === undefined ? "" : typeof value === "object" && !(value instanceof Exact) ? write_json(value).replace(/\n\s*/g, " ") : String(value);
+	return `"${(/^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? "'" + text : text).replaceAll('"', '""')}"`;
+}
+
+function Export({ list, parameters, name }) {
+	const [busy, set] = useState("");
+	const save = async (kind) => {
+		const rows = [];
+		let cursor;
+		try {
+			do {
+				set(`${grouped(rows.length)}…`);
+				const page = await get(list + query({ ...parameters, cursor, limit: 500 }));
+				rows.push(...page.items);
+				cursor = page.cursor;
+			} while (cursor && rows.length < ROWS_MAX);
+			const columns = [...new Set(rows.flatMap(Object.keys))];
+			const text = kind === "json" ? write_json(rows) : [columns, ...rows.map((r) => columns.map((c) => r[c]))].map((r) => r.map(csv_cell).join(",")).join("\r\n");
+			const a = document.createElement("a");
+			a.href = URL.createObjectURL(new Blob([text], { type: kind === "json" ? "application/json" : "text/csv" }));
+			a.download = `${name}.${kind}`;
+			a.click();
+			setTimeout(() => URL.revokeObjectURL(a.href), 10000);
+			set("");
+		} catch (error) {
+			set(error.message);
+		}
+	};
+	return html`<span class="export">${busy || html`<button class="link" onClick=${() => save("csv")}>CSV</button><button class="link" onClick=${() => save("json")}>JSON</button>`}</span>`;
+}
+
+// columns: [{ name, of: row => view, class }]; to: row => where its page is.
+export function List({ list, parameters = {}, columns, to, empty, name, key_of = (row) => row.id, note }) {
+	const { cursor } = where().query;
+	const all = { ...parameters, cursor };
+	const { data, error, loading } = useLoad(list + query(all));
+	const rows = data?.items || [];
+	const plain = !Object.values(parameters).some(Boolean) && !cursor;
+	return html`<${Failure} error=${error} />
+		${loading && !data && html`<p class="quiet">…</p>`}
+		${data && !rows.length && html`<div class="empty">${plain ? empty : html`<p>Nothing fits this filter.</p><p><a href=${"#/" + where().parts.map(encodeURIComponent).join("/")}>Show all</a></p>`}</div>`}
+		${rows.length > 0 && html`<div class="scroll"><table class="list">
+			<thead><tr>${columns.map((c) => html`<th key=${c.name} class=${c.class}>${c.name}</th>`)}</tr></thead>
+			<tbody>${rows.map((row) => html`<tr key=${key_of(row)} data-to=${to?.(row)} tabindex="-1">${columns.map((c, i) => html`<td key=${c.name} class=${c.class} data-name=${c.name}>${i === 0 && to ? html`<a href=${to(row)} class="id">${c.of(row)}</a>` : c.of(row)}</td>`)}</tr>`)}</tbody>
+		</table></div>
+		<div class="pager">
+			<span class="quiet">${grouped(rows.length)} shown${note ? html`, ${note}` : ""}</span>
+			${cursor && html`<button class="button" onClick=${() => go_query({ cursor: "" })}>first page</button>`}
+			${data.cursor && html`<button class="button" onClick=${() => go_query({ cursor: data.cursor })}>next page</button>`}
+			<${Export} list=${list} parameters=${parameters} name=${name} />
+		</div>`}`;
+}
+
+export const Facts = ({ of }) => html`<dl class="facts">${of.filter(([, value]) => value || value === 0).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+
+export function Page({ title, crumbs, aside, children }) {
+	useEffect(() => {
+		document.title = (typeof title === "string" ? title + " · " : "") + "hapax";
+	});
+	return html`<header class="title">
+		${crumbs && html`<nav class="crumbs" aria-label="where this is">${crumbs}</nav>`}
+		<h1>${title}</h1>${aside && html`<div class="aside">${aside}</div>`}
+	</header>${children}`;
+}
+
+// A sentence of the engine's, whose times are in UTC.
+const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)/;
+const Said = ({ of }) => of.length > 2000 ? html`<${Long} of=${of} />` : of.split(MOMENT).map((part, i) => (i % 2 ? html`<${Time} of=${part} />` : html`<${Long} of=${part} />`));
+
+// detail: what else is known; said only where the sentence does not say it.
+export function Why({ id, detail }) {
+	const { data, error } = useLoad(`why/${encodeURIComponent(id)}`);
+	return html`${data && html`<p class="why"><${Said} of=${sentence(data.why)} /></p>`}
+		${detail && (error || (data && !data.why.includes(detail))) && html`<p class="detail"><${Long} of=${detail} most=${300} /></p>`}`;
+}
+export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice(1) + "." : "");
+
+export function History({ subject }) {
+	const [cursor, set_cursor] = useState(null);
+	const { data, error } = useLoad(`history/${encodeURIComponent(subject)}` + query({ limit: 200, cursor }));
+	if (error) return html`<${Failure} error=${error} />`;
+	if (!data) return null;
+	const noted = data.items.some((r) => r.step || r.reason || r.by || r.requester);
+	return html`<div class="scroll"><table class="list history">
+		<thead><tr><th class="n">seq</th><th>time</th><th>change</th><th class="n">version</th><th class="n">fence</th>${noted && html`<th>by</th><th>what</th>`}<th>node</th><th>hash</th></tr></thead>
+		<tbody>${data.items.map((r) => html`<tr key=${r.seq}><td class="n">${r.seq}</td><td><${Time} of=${r.time} /></td>
+			<td><${Text} of=${r.from || "–"} /> → <${Text} of=${r.to} /></td><td class="n">${String(r.version)}</td><td class="n">${String(r.fence)}</td>
+			${noted && html`<td><${Text} of=${r.by || r.requester || ""} /></td><td class="wrap">${r.step && html`<code><${Text} of=${r.step} /></code> `}<${Long} of=${r.reason || ""} most=${300} /></td>`}
+			<td><${Text} of=${r.node} /></td><td><code title=${r.hash}>${r.hash.slice(0, 10)}</code></td></tr>`)}</tbody>
+	</table></div>
+	${(cursor || data.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => set_cursor(null)}>from the beginning</button>`}${data.cursor && html`<button class="button" onClick=${() => set_cursor(data.cursor)}>later ones</button>`}</div>`}`;
+}
+
+// A mistake in one page leaves the others alone.
+export class Guard extends Component {
+	componentDidCatch(error) {
+		this.setState({ error });
+	}
+	render() {
+		return this.state.error ? html`<${Failure} error=${this.state.error} />` : this.props.children;
+	}
+}
+export { command };
