@@ -45,7 +45,8 @@ FULL_SRC := $(sort $(wildcard src/db/postgres*.c)) src/db/listen.c src/db/store_
 SLIM_SRC := src/db/without_postgres.c src/gate/without_redis.c src/base/without_tls.c src/base/sha256_own.c
 SRC := $(filter-out $(if $(filter slim,$(FLAVOUR)),$(FULL_SRC),$(SLIM_SRC)),$(call find,src,*.c))
 CLI_SRC := $(filter src/cli/%,$(SRC))
-SIM_SRC := $(filter src/sim/%,$(SRC))
+# What explores definitions: in the program and in tests, never in the library.
+SIM_SRC := $(filter src/sim/% src/trial/%,$(SRC))
 LIB_SRC := $(filter-out $(CLI_SRC) $(SIM_SRC),$(SRC))
 SCHEMA := $(sort $(wildcard src/db/schema/*.sql))
 
@@ -336,7 +337,7 @@ $(BUILD)/libhapax.so: $(LIB_OBJ) packaging/hapax.map $(BUILD)/sources
 		-Wl,--version-script=packaging/hapax.map $(filter %.o,$^) $(pkg_libs)
 	@ln -sf libhapax.so $(BUILD)/libhapax.so.$(SOVERSION)
 
-$(BUILD)/hapax: $(CLI_OBJ) $(BUILD)/libhapax.a
+$(BUILD)/hapax: $(CLI_OBJ) $(SIM_OBJ) $(BUILD)/libhapax.a
 	$(call say,LINK)$(link) $^ $(pkg_libs)
 
 define example_rule

@@ -3,6 +3,7 @@
 #
 #     base <- db <- task <- { flow, gate, act } <- engine <- api <- cli         model and wire use only base
 #     base <- wire <- { act, serve } <- { api, proxy } <- cli
+#     flow <- sim <- trial <- cli: in the program and in tests, never in the library
 #
 # "uses" below lists, for each folder, every folder that its files may name in #include "folder/…". hapax.h is open
 # to all. Each violation is printed as file:line; a folder that is not in the list is a violation too, so that a new
@@ -39,10 +40,11 @@ BEGIN {
 	allow("act",   "base db task model wire")
 	allow("serve", "base model wire")
 	allow("sim",   "base db task model flow")
+	allow("trial", "base db task model flow sim")
 	allow("engine", "base db task model flow gate act")
 	allow("api",   "base db task model flow gate act engine wire serve")
 	allow("proxy", "base db task model gate wire serve")
-	allow("cli",   "base db task model flow gate act engine wire serve api proxy")
+	allow("cli",   "base db task model flow gate act engine wire serve api proxy sim trial")
 }
 FNR == 1 {
 	split(FILENAME, part, "/")

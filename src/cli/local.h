@@ -19,6 +19,7 @@ LOCAL_RUN(gate_run);
 LOCAL_RUN(init_run);
 LOCAL_RUN(check_run);
 LOCAL_RUN(graph_run);
+LOCAL_RUN(explore_run);
 LOCAL_RUN(completion_run);
 LOCAL_MAKE(audit_make);
 LOCAL_MAKE(backup_make);

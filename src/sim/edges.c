@@ -38,18 +38,6 @@ static bool locked(const struct sim *sim, const struct unit *unit)
 
 /* ---- which edges there are ---- */
 
-struct edge_list {
-	struct sim_edge *edges;
-	size_t n;
-};
-
-static void add_edge(struct edge_list *list, enum sim_edge_kind kind, unsigned who, unsigned how, unsigned mask)
-{
-	ASSERT(list->n < SIM_EDGES_MAX);
-	list->edges[list->n++] = (struct sim_edge){(unsigned char)kind, (unsigned char)who, (unsigned char)how,
-						   (unsigned char)mask};
-}
-
 /* Edges of one actor. Returns true when its unit may join a group of its node. */
 static bool add_actor_edges(struct sim *sim, unsigned i, struct edge_list *list)
 {
@@ -140,6 +128,10 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
 	unsigned candidates[SIM_NODES_MAX] = {0};
 
 	sim_begin(sim);
+	if (sim->scenario->user) {
+		sim_user_edges(sim, &list);
+		return list.n;
+	}
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
 		if (add_actor_edges(sim, i, &list))
 			candidates[sim->scenario->cast[i].node] |= 1u << i;
@@ -160,12 +152,14 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX])
 
 bool sim_edge_is_progress(struct sim_edge edge)
 {
-	return edge.kind != EDGE_BEAT && edge.kind != EDGE_AGAIN && edge.kind != EDGE_TIME && edge.kind != EDGE_CRASH;
+	return edge.kind != EDGE_BEAT && edge.kind != EDGE_AGAIN && edge.kind != EDGE_TIME && edge.kind != EDGE_CRASH &&
+	       edge.kind != EDGE_LAND;
 }
 
-bool sim_edge_writes(struct sim_edge edge)
+bool sim_edge_writes(const struct sim *sim, struct sim_edge edge)
 {
 	bool lands = edge.how == COMMIT_DURABLE || edge.how == COMMIT_THEN_CRASH || edge.how == COMMIT_LANDED;
 
-	return edge.kind == EDGE_BEAT || (edge.kind == EDGE_COMMIT && lands) || (edge.kind == EDGE_RESOLVE && edge.how);
+	return sim->scenario->user || edge.kind == EDGE_BEAT || (edge.kind == EDGE_COMMIT && lands) ||
+	       (edge.kind == EDGE_RESOLVE && edge.how);
 }

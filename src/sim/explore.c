@@ -8,7 +8,8 @@
 #include "base/hash.h"
 #include "sim/invariant.h"
 
-#define UNLIMITED UINT_MAX       /* steps left, when their number does not matter: a state seen once is done with */
+#define UNLIMITED UINT_MAX /* steps left, when their number does not matter: a state seen once is done with */
+#define PROGRESS_EDGES 2048
 #define SHORTEST_EDGES_MIN 20000 /* how many may be taken in search of a shortest schedule, or as many as found one */
 
 /* ---- states seen ---- */
@@ -61,7 +62,9 @@ struct walk {
 	struct seen_table seen;
 	uint64_t states_max, edges_max;
 	struct explore_report report;
-	bool overflow; /* of states or edges: it was given up */
+	bool overflow;                       /* of states or edges: it was given up */
+	bool cut;                            /* of a user's scenario: a schedule was longer than EXPLORE_DEPTH_MAX */
+	const struct explore_limits *limits; /* NULL: nobody wants to hear how far it is */
 	struct sim_edge path[EXPLORE_DEPTH_MAX];
 	unsigned path_n;
 };
@@ -74,7 +77,23 @@ static bool nothing_goes_on(const struct sim_edge *edges, size_t n)
 	return true;
 }
 
+/* In a scenario of a user's: nothing will ever happen by itself any more. */
+static bool is_quiet(const struct sim *sim, const struct sim_edge *edges, size_t n)
+{
+	for (size_t i = 0; i < n && sim->scenario->user; i++)
+		if (edges[i].kind == EDGE_TIME || edges[i].kind == EDGE_LAND ||
+		    (edges[i].kind == EDGE_AGAIN && !sim->scenario->user->is_bystander(sim, edges[i].who)))
+			return false;
+	return nothing_goes_on(edges, n);
+}
+
 static bool go_down(struct walk *walk, unsigned left, double *ret_schedules);
+
+static void tell_progress(const struct walk *walk)
+{
+	if (walk->limits && walk->limits->progress && walk->report.edges % PROGRESS_EDGES == 0)
+		walk->limits->progress(walk->limits->context, &walk->report);
+}
 
 /* Takes every edge in turn, and takes it back. False: broken, with the path to it in walk->path. */
 static bool try_edges(struct walk *walk, const struct sim_edge *edges, size_t n, unsigned left, double *schedules)
@@ -82,6 +101,11 @@ static bool try_edges(struct walk *walk, const struct sim_edge *edges, size_t n,
 	struct sim_state *state = malloc(sizeof *state);
 	bool held = true;
 
+	if (walk->path_n == EXPLORE_DEPTH_MAX && walk->sim.scenario->user) {
+		free(state);
+		walk->cut = true;
+		return true;
+	}
 	ASSERT(state);
 	sim_save(&walk->sim, state);
 	for (size_t i = 0; i < n && held; i++) {
@@ -91,19 +115,45 @@ static bool try_edges(struct walk *walk, const struct sim_edge *edges, size_t n,
 		ASSERT(walk->path_n < EXPLORE_DEPTH_MAX);
 		walk->path[walk->path_n++] = edges[i];
 		walk->report.edges++;
-		if (sim_edge_writes(edges[i]))
+		tell_progress(walk);
+		if (sim_edge_writes(&walk->sim, edges[i]))
 			sim_savepoint(&walk->sim);
 		held = sim_take(&walk->sim, edges[i]) && go_down(walk, left_below, &below);
 		if (!held)
 			break;
 		*schedules += below;
-		if (sim_edge_writes(edges[i]))
+		if (sim_edge_writes(&walk->sim, edges[i]))
 			sim_roll_back(&walk->sim);
 		sim_restore(&walk->sim, state);
 		walk->path_n--;
 	}
 	free(state);
 	return held;
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static void shuffle(const struct walk *walk, struct sim_edge *edges, size_t n)
+{
+	uint64_t random = walk->limits ? walk->limits->seed : 0;
+
+	if (!random)
+		return;
+	random = hash_mix(random, walk->report.states);
+	for (size_t i = n; i > 1; i--) {
+		size_t k = next_random(&random) % i;
+		struct sim_edge edge = edges[k];
+
+		edges[k] = edges[i - 1];
+		edges[i - 1] = edge;
+	}
 }
 
 static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
@@ -130,7 +180,7 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 		return false;
 	}
 	n = sim_edges(&walk->sim, edges);
-	if (nothing_goes_on(edges, n)) {
+	if (is_quiet(&walk->sim, edges, n)) {
 		walk->report.quiet++;
 		invariant_quiet(&walk->sim);
 		if (walk->sim.violation[0])
@@ -138,6 +188,7 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 	}
 	if (left == 0)
 		return true;
+	shuffle(walk, edges, n);
 	if (!try_edges(walk, edges, n, left, &schedules))
 		return false;
 	*ret_schedules = schedules > 0 ? schedules : 1;
@@ -145,23 +196,37 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 	return true;
 }
 
-/* A whole walk of at most `limit` steps from a fresh start. */
-static bool walk_from_start(struct walk *walk, const struct sim_scenario *scenario, unsigned limit, uint64_t states_max,
-			    uint64_t edges_max)
+/* A whole walk of at most `steps` steps from a fresh start. */
+static bool walk_it(struct walk *walk, const struct sim_scenario *scenario, unsigned steps,
+		    const struct explore_limits *limits)
 {
 	struct hx_error err;
 	bool held;
 
 	memset(walk, 0, sizeof *walk);
-	walk->states_max = states_max;
-	walk->edges_max = edges_max;
+	walk->states_max = limits->states_max;
+	walk->edges_max = limits->edges_max;
+	walk->limits = limits;
 	if (sim_open(&walk->sim, scenario, &err)) {
 		snprintf(walk->sim.violation, sizeof walk->sim.violation, "%s", err.detail);
 		return false;
 	}
-	held = walk->sim.violation[0] == '\0' && go_down(walk, limit, &walk->report.schedules);
+	held = walk->sim.violation[0] == '\0' && go_down(walk, steps, &walk->report.schedules);
 	walk->report.crash_points = walk->sim.crash_points;
+	walk->limits = NULL;
 	return held;
+}
+
+static bool walk_from_start(struct walk *walk, const struct sim_scenario *scenario, unsigned limit, uint64_t states_max,
+			    uint64_t edges_max)
+{
+	return walk_it(walk, scenario, limit,
+		       &(struct explore_limits){.states_max = states_max, .edges_max = edges_max});
+}
+
+static bool walk_within(struct walk *walk, const struct sim_scenario *scenario, const struct explore_limits *limits)
+{
+	return walk_it(walk, scenario, UNLIMITED, limits);
 }
 
 static void walk_release(struct walk *walk)
@@ -188,7 +253,7 @@ static void tell_rows(struct sim *sim, struct strbuf *words)
 
 /* Walks along the given edges, leaving out those that cannot be taken. Returns whether something broke. */
 static bool replay(const struct sim_scenario *scenario, const struct sim_edge *path, unsigned n, struct strbuf *words,
-		   char violation[512])
+		   struct explore_listener *listener, char violation[512])
 {
 	struct sim *sim = malloc(sizeof *sim);
 	struct sim_edge edges[SIM_EDGES_MAX];
@@ -210,14 +275,18 @@ static bool replay(const struct sim_scenario *scenario, const struct sim_edge *p
 		if (e == edges_n)
 			continue;
 		sim_describe(sim, path[i], what);
+		if (listener)
+			listener->before(listener, sim, path[i]);
 		(void)sim_take(sim, path[i]); /* what broke stands in sim->violation */
 		if (words) {
 			strbuf_addf(words, "  %2u. %s\n      → ", ++step, what);
 			tell_rows(sim, words);
 			strbuf_add_char(words, '\n');
 		}
-		if (!sim->violation[0] && nothing_goes_on(edges, sim_edges(sim, edges)))
+		if (!sim->violation[0] && is_quiet(sim, edges, sim_edges(sim, edges)))
 			invariant_quiet(sim);
+		if (listener)
+			listener->after(listener, sim, path[i]);
 	}
 	snprintf(violation, 512, "%s", sim->violation);
 	sim_close(sim);
@@ -231,7 +300,7 @@ static void explore_tell(const struct sim_scenario *scenario, const struct sim_e
 	char violation[512];
 
 	strbuf_addf(words, "counterexample in \"%s\", %u steps:\n", scenario->name, n);
-	(void)replay(scenario, path, n, words, violation);
+	(void)replay(scenario, path, n, words, /* listener= */ NULL, violation);
 	strbuf_addf(words, "  broken: %s\n", violation);
 }
 
@@ -246,7 +315,7 @@ static unsigned shrink(const struct sim_scenario *scenario, struct sim_edge *pat
 
 			memcpy(shorter, path, at * sizeof *path);
 			memcpy(shorter + at, path + at + chunk, (n - at - chunk) * sizeof *path);
-			if (replay(scenario, shorter, n - chunk, /* words= */ NULL, violation)) {
+			if (replay(scenario, shorter, n - chunk, /* words= */ NULL, /* listener= */ NULL, violation)) {
 				n -= chunk;
 				memcpy(path, shorter, n * sizeof *path);
 			} else {
@@ -301,16 +370,55 @@ bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struc
 	return held;
 }
 
-/* ---- random ---- */
-
-static uint64_t next_random(uint64_t *state)
+static void find_short(struct walk *walk, const struct sim_scenario *scenario, struct explore_found *found)
 {
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+	uint64_t edges = walk->report.edges;
 
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
+	found->n = walk->path_n;
+	memcpy(found->path, walk->path, found->n * sizeof *found->path);
+	found->shortest = find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges);
+	if (found->shortest) {
+		found->n = walk->path_n;
+		memcpy(found->path, walk->path, found->n * sizeof *found->path);
+	} else {
+		found->n = shrink(scenario, found->path, found->n);
+	}
+	(void)replay(scenario, found->path, found->n, /* words= */ NULL, /* listener= */ NULL, found->violation);
 }
+
+enum explore_verdict explore_within(const struct sim_scenario *scenario, const struct explore_limits *limits,
+				    struct explore_report *report, struct explore_found *ret_found)
+{
+	struct walk *walk = malloc(sizeof *walk);
+	enum explore_verdict verdict;
+	bool held;
+
+	ASSERT(walk);
+	held = walk_within(walk, scenario, limits);
+	report->states += walk->report.states;
+	report->edges += walk->report.edges;
+	report->crash_points += walk->report.crash_points;
+	report->quiet += walk->report.quiet;
+	report->schedules += walk->report.schedules;
+	report->longest = walk->report.longest > report->longest ? walk->report.longest : report->longest;
+	verdict = held ? (walk->cut || walk->sim.full ? EXPLORE_BOUNDED : EXPLORE_HELD)
+		       : (walk->overflow ? EXPLORE_BOUNDED : EXPLORE_BROKEN);
+	if (verdict == EXPLORE_BROKEN)
+		find_short(walk, scenario, ret_found);
+	walk_release(walk);
+	free(walk);
+	return verdict;
+}
+
+void explore_follow(const struct sim_scenario *scenario, const struct explore_found *found,
+		    struct explore_listener *listener)
+{
+	char violation[512];
+
+	(void)replay(scenario, found->path, found->n, /* words= */ NULL, listener, violation);
+}
+
+/* ---- random ---- */
 
 /* Crashes, lapses and lost answers are rare next to work, or nothing would ever get done. */
 static struct sim_edge choose(const struct sim_edge *edges, size_t n, uint64_t *random)

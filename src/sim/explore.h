@@ -29,6 +29,34 @@ struct explore_report {
  */
 bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struct explore_report *ret_report,
 		 struct strbuf *words);
+/* The same for who tells it himself: how far the walk may go, and who wants to hear of it meanwhile. */
+struct explore_limits {
+	uint64_t states_max, edges_max;
+	uint64_t seed; /* 0: edges are taken in their own order; otherwise in one that it decides */
+	void (*progress)(void *context, const struct explore_report *so_far); /* now and then; NULL: nobody */
+	void *context;
+};
+enum explore_verdict {
+	EXPLORE_HELD,    /* in every state */
+	EXPLORE_BROKEN,  /* *ret_found is a short schedule that breaks an invariant */
+	EXPLORE_BOUNDED, /* nothing was found within the limits */
+};
+struct explore_found {
+	unsigned n;
+	struct sim_edge path[EXPLORE_DEPTH_MAX];
+	char violation[512];
+	bool shortest; /* there is none with fewer steps */
+};
+/* *report: what was there before is added to. */
+enum explore_verdict explore_within(const struct sim_scenario *scenario, const struct explore_limits *limits,
+				    struct explore_report *report, struct explore_found *ret_found);
+/* Goes along it once more, and asks whoever tells it before and after each step. */
+struct explore_listener {
+	void (*before)(struct explore_listener *listener, struct sim *sim, struct sim_edge edge);
+	void (*after)(struct explore_listener *listener, struct sim *sim, struct sim_edge edge);
+};
+void explore_follow(const struct sim_scenario *scenario, const struct explore_found *found,
+		    struct explore_listener *listener);
 /*
  * `runs` walks of at most `steps` edges. trace (may be NULL) gets every step in words. False: *words tells the
  * seed, the run and a schedule from which no step can be left out.

@@ -195,6 +195,10 @@ void invariant_request(struct sim *sim, const struct act_call *call)
 					    (int)(call->input.n < 200 ? call->input.n : 200), call->input.p);
 			return;
 		}
+	if (sim->scenario->user && state->requests_n == SIM_REQUESTS_MAX) {
+		sim->full = true;
+		return;
+	}
 	ASSERT(state->requests_n < SIM_REQUESTS_MAX);
 	state->requests[state->requests_n].key = key;
 	state->requests[state->requests_n++].text = text;
@@ -211,6 +215,10 @@ void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *
 		if (state->acts[i].actor != actor &&
 		    !(sim->scenario->shared && cast[state->acts[i].actor].node == cast[actor].node))
 			sim_violate(sim, "I1: two holders with fence %lld", (long long)lease->fence);
+		return;
+	}
+	if (sim->scenario->user && state->acts_n == SIM_ACTS_MAX) {
+		sim->full = true;
 		return;
 	}
 	ASSERT(state->acts_n < SIM_ACTS_MAX);

@@ -66,11 +66,14 @@ static void give(struct sim *sim, unsigned i, struct answer answer)
 	answer.id = ++sim->state.next_id;
 	for (int n = 0; n < ANSWER_IDS_MAX; n++)
 		answer.more_ids[n] = ++sim->state.next_id;
+	if (sim->scenario->user)
+		answer.ids = &sim->state.ids;
 	answer.node = sim_node_name(sim->scenario->cast[i].node);
 	actor->state = SIM_ASKING;
 	(void)task_take(&actor->task.task, turn, &answer);
 	/* The same answer once more must find nobody. */
 	after = actor->task;
+	answer.ids = NULL;
 	if (task_take(&actor->task.task, turn, &answer) || memcmp(&after, &actor->task, sizeof after) != 0)
 		sim_violate(sim, "a doubled answer was taken by %s", sim->scenario->cast[i].name);
 	settle_ask(sim, i);
@@ -115,7 +118,9 @@ static void start_actor(struct sim *sim, unsigned i)
 /* A recurring actor that has nothing to do is between two rounds. */
 static void start_or_rest(struct sim *sim, unsigned i)
 {
-	if (!sim->scenario->cast[i].recurring || sim_may_start(sim, i)) {
+	bool starts = !sim->scenario->cast[i].recurring || (!sim->scenario->user && sim_may_start(sim, i));
+
+	if (starts) {
 		start_actor(sim, i);
 		return;
 	}
@@ -292,9 +297,16 @@ static void land(struct sim_sink *sink, const struct sim_group *group)
 	}
 }
 
-static void crash(struct sim *sim, unsigned node, bool done)
+static void use_mishap(struct sim *sim)
+{
+	if (sim->scenario->user)
+		sim->state.left.mishaps--;
+}
+
+static void crash(struct sim *sim, unsigned node, enum sim_cut done)
 {
 	sim->state.left.crashes--;
+	use_mishap(sim);
 	sim->crash_points++;
 	memset(&sim->state.open[node], 0, sizeof sim->state.open[node]);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
@@ -330,7 +342,7 @@ static void commit(struct sim *sim, unsigned node, enum sim_commit how)
 		break;
 	case COMMIT_THEN_CRASH:
 		land(&sink, &group);
-		crash(sim, node, /* done= */ false);
+		crash(sim, node, CUT_NOT_DONE);
 		break;
 	case COMMIT_FAILED:
 		sim->state.left.failures--;
@@ -349,6 +361,23 @@ static void commit(struct sim *sim, unsigned node, enum sim_commit how)
 		settle(&sink, &sim->state.doubt, GROUP_IN_DOUBT);
 		break;
 	}
+}
+
+/* Of a user's scenario: the unit of one task, run and durable at once. */
+static void write_now(struct sim *sim, unsigned i)
+{
+	struct sim_group group = {.actors = 1u << i, .executed = sim->state.now};
+	struct sim_sink sink;
+
+	group.asked[i] = sim->state.actors[i].task;
+	sink_init(&sink, sim, sim->scenario->cast[i].node, &group);
+	run_units(&sink);
+	if (sink.results[0].verdict == UNIT_WON) {
+		fingerprint_landed(&sim->state.ops, sink.units[0]->op);
+		sim->state.actors[i].wrote = true;
+		sim->state.actors[i].answered = false;
+	}
+	settle(&sink, &group, GROUP_DURABLE);
 }
 
 static void sim_resolve(struct sim *sim, bool lands)
@@ -385,6 +414,7 @@ static void end_act(struct sim *sim, unsigned i, enum sim_act how)
 	call.lease.since = answer.lease_since = actor->lease_since;
 	if (call.hear_out && call.lease.fence)
 		answer.overrun = actor->overrun || !lease_is_trusted(&call.lease, clock_mono(&sim->clock.clock));
+	actor->answered = true;
 	give(sim, i, answer);
 }
 
@@ -392,11 +422,11 @@ static void end_act(struct sim *sim, unsigned i, enum sim_act how)
  * A call that is heard out goes on. Where effects are counted, `done` or not stands for begun or not: what was still
  * waiting for its turn is withdrawn (task/lane.h).
  */
-static void lose_claim(struct sim *sim, unsigned i, bool done)
+static void lose_claim(struct sim *sim, unsigned i, enum sim_cut done)
 {
 	struct act_call call = sim_call_of(&sim->state.actors[i]);
 
-	if (call.hear_out && (done || !world_is_watched(sim))) {
+	if (call.hear_out && (done == CUT_DONE || !world_is_watched(sim))) {
 		sim->state.actors[i].overrun = true;
 		return;
 	}
@@ -404,7 +434,7 @@ static void lose_claim(struct sim *sim, unsigned i, bool done)
 	give(sim, i, (struct answer){.kind = ANSWER_ACT, .outcome = ACT_CLAIM_LOST});
 }
 
-static void beat(struct sim *sim, unsigned i, bool done)
+static void beat(struct sim *sim, unsigned i, enum sim_cut done)
 {
 	struct lease lease = sim_call_of(&sim->state.actors[i]).lease;
 	struct answer answer = {.kind = ANSWER_START};
@@ -431,7 +461,7 @@ static void beat(struct sim *sim, unsigned i, bool done)
 }
 
 /* Where effects are counted, holders keep to their leases: what was not renewed is aborted before it ends, or heard out. */
-static void abort_lapsed(struct sim *sim, bool done)
+static void abort_lapsed(struct sim *sim, enum sim_cut done)
 {
 	for (unsigned i = 0; i < sim->scenario->cast_n && world_is_watched(sim); i++) {
 		struct lease lease;
@@ -445,14 +475,42 @@ static void abort_lapsed(struct sim *sim, bool done)
 	}
 }
 
-static void pass_time(struct sim *sim, bool done)
+static void move_clock(struct sim *sim, bool paused)
 {
-	sim->state.left.lapses--;
-	sim_set_now(sim, (struct wall_time){sim_next_moment(sim)});
+	if (!sim->scenario->user || paused)
+		sim->state.left.lapses--;
+	if (paused)
+		use_mishap(sim);
+	sim_set_now(sim, (struct wall_time){paused ? sim->scenario->user->lease_end(sim) : sim_next_moment(sim)});
+}
+
+static void pass_time(struct sim *sim, enum sim_cut done, bool paused)
+{
+	move_clock(sim, paused);
 	abort_lapsed(sim, done);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
 		if (sim->state.actors[i].state == SIM_ASKING && sim->state.actors[i].ask == ASK_SLEEP)
 			settle_ask(sim, i);
+}
+
+/* Of a user's scenario: what nobody has to wait for. */
+static void go_on(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->scenario->cast_n && !sim->violation[0]; i++) {
+		const struct sim_actor *actor = &sim->state.actors[i];
+		struct unit memory;
+		struct ask ask;
+
+		while (actor->state == SIM_ASKING && actor->ask == ASK_COMMIT && !sim->violation[0]) {
+			sim_ask(&actor->task.task, &ask, &memory);
+			if (reads_only(&memory))
+				read_now(sim, i);
+			else if (sim->scenario->user->is_eager(sim, i))
+				write_now(sim, i);
+			else
+				break;
+		}
+	}
 }
 
 bool sim_take(struct sim *sim, struct sim_edge edge)
@@ -480,20 +538,29 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 		beat(sim, edge.who, edge.how);
 		break;
 	case EDGE_AGAIN:
+		sim->chosen = edge.how;
 		start_actor(sim, edge.who);
 		break;
 	case EDGE_TIME:
-		pass_time(sim, edge.how);
+		pass_time(sim, edge.how, edge.mask);
 		break;
 	case EDGE_CRASH:
 		crash(sim, edge.who, edge.how);
 		break;
+	case EDGE_WRITE:
+		write_now(sim, edge.who);
+		break;
+	case EDGE_LAND:
+		sim->scenario->user->land(sim, edge.how);
+		break;
 	}
-	if (edge.kind == EDGE_COMMIT || edge.kind == EDGE_RESOLVE || edge.kind == EDGE_BEAT)
+	if (sim->scenario->user)
+		go_on(sim);
+	if (edge.kind == EDGE_COMMIT || edge.kind == EDGE_RESOLVE || edge.kind == EDGE_BEAT || edge.kind == EDGE_WRITE)
 		invariant_rows(sim);
 	if (sim->scenario->check)
 		sim->scenario->check(sim);
-	ASSERT(sim_edge_writes(edge) || sim->state.store == store);
+	ASSERT(sim_edge_writes(sim, edge) || sim->state.store == store);
 	sim->state.texts = arena_mark(&sim->texts);
 	return sim->violation[0] == '\0';
 }
@@ -529,6 +596,8 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 	reads_init(&sim->reads);
 	sim_store_init(&sim->store);
 	code = db_open(&options, &sim->db, err);
+	if (!code && scenario->user) /* what a savepoint keeps is whole pages */
+		code = sim->db->driver->script(sim->db, "PRAGMA page_size = 512", err);
 	if (!code)
 		code = migrate_run(sim->db, &before, err);
 	if (code) {
@@ -536,6 +605,7 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 		return code;
 	}
 	sim->state.left = scenario->bounds;
+	id_source_init(&sim->state.ids, /* node= */ 1);
 	sim_set_now(sim, (struct wall_time){SIM_START_MS});
 	make_subjects(sim);
 	if (scenario->setup)

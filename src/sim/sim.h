@@ -17,6 +17,14 @@
  *   TIME                   the clock moves to the next moment at which something is due
  *   CRASH(node)            all tasks of the node are gone; the recurring ones start anew
  *
+ * A scenario of a user's own definition (struct sim_user, made by trial/) has fewer: what the engine's own tests walk through is
+ * taken for granted there, and what the definition decides is all tried.
+ *
+ *   WRITE(actor)           its unit alone is run and committed; what it reads, it reads at once
+ *   LAND(which)            what a service was asked for, and gave no answer about, happens after all
+ *   AGAIN(actor, which)    of the rounds that it could begin now, this one
+ *   TIME                   free of charge where nothing else goes on; otherwise somebody is paused past the end of a lease
+ *
  * An executed group is kept as data: it is run, its verdicts are noted, and it is rolled back until its COMMIT
  * runs it again. Since its subjects are locked, it then meets the same rows; the simulator checks that.
  *
@@ -28,6 +36,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/strbuf.h"
 #include "sim/fingerprint.h"
 #include "sim/reads.h"
@@ -67,6 +76,7 @@ struct sim_cast {
 struct sim_bounds {
 	unsigned lapses, crashes, lost_answers, failures;
 	unsigned unsettled; /* calls that are answered with "an earlier try is under way", in a keyed world */
+	unsigned mishaps;   /* of a user's scenario: so many of all these together */
 };
 
 /* What the outside is like, for scenarios that count effects. */
@@ -77,7 +87,18 @@ enum sim_world {
 };
 
 /* How an action under way may end. */
-enum sim_act { SIM_ACT_OK, SIM_ACT_FAILED, SIM_ACT_UNKNOWN_DONE, SIM_ACT_UNKNOWN_NOT, SIM_ACT_UNSETTLED };
+enum sim_act {
+	SIM_ACT_OK,
+	SIM_ACT_FAILED,
+	SIM_ACT_UNKNOWN_DONE,
+	SIM_ACT_UNKNOWN_NOT,
+	SIM_ACT_UNSETTLED,
+	/* In a scenario of a user alone: */
+	SIM_ACT_INVALID, /* rejected */
+	SIM_ACT_LATE,    /* no answer, and it is still to happen */
+	SIM_ACT_LIED,    /* "failed", and it was done */
+	SIM_ACTS_N
+};
 
 /*
  * An outside of the scenario's own, in place of the three above; leases are kept to as with WORLD_PLAIN. What it
@@ -90,6 +111,24 @@ struct sim_outside {
 	struct answer (*end)(struct sim *sim, const struct act_call *call, enum sim_act how);
 	/* It is cut off in the middle by a crash or the end of its lease: done, or not. */
 	void (*cut)(struct sim *sim, const struct act_call *call, bool done);
+};
+
+/* How a call that is under way is cut off: not done, done, or still to happen. */
+enum sim_cut { CUT_NOT_DONE, CUT_DONE, CUT_LATE, CUTS_N };
+
+/* What a scenario of a user's definition has besides. */
+struct sim_user {
+	unsigned nodes_n; /* that may crash; the others are not the engine's */
+	/* So many different rounds a recurring actor could begin now; which it is to be, its init finds in sim->chosen. */
+	unsigned (*rounds)(struct sim *sim, unsigned actor);
+	bool (*is_bystander)(const struct sim *sim, unsigned actor); /* nothing waits for what it could begin */
+	int64_t (*lease_end)(struct sim *sim);                       /* the next one, or INT64_MAX */
+	/* The unit that it asks for is committed before anybody else does something. (Reads are never waited for.) */
+	bool (*is_eager)(const struct sim *sim, unsigned actor);
+	bool (*allows)(const struct sim *sim, const struct act_call *call, enum sim_act how);
+	void (*cut)(struct sim *sim, const struct act_call *call, enum sim_cut how);
+	unsigned (*late_n)(const struct sim *sim); /* what is still to happen */
+	void (*land)(struct sim *sim, unsigned which);
 };
 
 struct sim_scenario {
@@ -106,6 +145,7 @@ struct sim_scenario {
 	struct sim_bounds bounds;
 	enum sim_world world;
 	const struct sim_outside *outside; /* NULL: the world is one of those */
+	const struct sim_user *user;       /* NULL: the scenario is one of the engine's own tests */
 	bool never_fails;                  /* calls: each is done, or its answer lost, or the other side still at it */
 	bool fails_late;                   /* calls: the same, until the other side was still at one: it may be done */
 	bool shared;                       /* several tasks of a node act under one claim */
@@ -140,6 +180,8 @@ struct sim_actor {
 	enum hx_code code;
 	struct mono_time lease_since; /* of the call under way: its claim, or the last renewal */
 	bool overrun;                 /* the call under way goes on without its lease, and is not renewed any more */
+	bool wrote;                   /* something that it began stands in the store */
+	bool answered;                /* and its call was answered since */
 	union sim_task task;
 };
 
@@ -159,6 +201,7 @@ struct sim_state {
 	uint64_t store;          /* the number of its content: see reads.h */
 	struct arena_mark texts; /* of sim->texts, as of the last edge */
 	int64_t next_id;
+	struct id_source ids; /* of a user's scenario, for tasks that make many rows at once */
 	struct sim_bounds left;
 	struct fingerprint_ops ops;
 	unsigned acts_n;
@@ -187,7 +230,9 @@ enum sim_edge_kind {
 	EDGE_BEAT,
 	EDGE_AGAIN,
 	EDGE_TIME,
-	EDGE_CRASH
+	EDGE_CRASH,
+	EDGE_WRITE,
+	EDGE_LAND
 };
 enum sim_commit { COMMIT_DURABLE, COMMIT_FAILED, COMMIT_LANDED, COMMIT_VANISHED, COMMIT_OPEN, COMMIT_THEN_CRASH };
 
@@ -196,7 +241,7 @@ struct sim_edge {
 	unsigned char who; /* actor or node */
 	unsigned char
 		how; /* enum sim_commit, enum sim_act, or 1: lands (or: what is under way outside is done), 0: not */
-	unsigned char mask; /* actors of a group */
+	unsigned char mask; /* actors of a group; of a user's TIME: somebody is paused */
 };
 
 struct sim {
@@ -209,6 +254,8 @@ struct sim {
 	struct sim_store store;
 	struct sim_state state;
 	char violation[512]; /* empty: none */
+	unsigned chosen;     /* of the rounds that an actor could begin */
+	bool full;           /* something could not be remembered, and is not checked */
 	uint64_t crash_points;
 };
 
@@ -225,8 +272,8 @@ uint64_t sim_hash(struct sim *sim);
 void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES]);
 /* Does this edge go on with the work, as opposed to time, crashes and renewals? */
 bool sim_edge_is_progress(struct sim_edge edge);
-/* Is the store another one after it? */
-bool sim_edge_writes(struct sim_edge edge);
+/* May the store be another one after it? */
+bool sim_edge_writes(const struct sim *sim, struct sim_edge edge);
 
 /* Copies the state, which need not be zeroed: of what is not in use, nothing. */
 void sim_save(const struct sim *sim, struct sim_state *ret_state);

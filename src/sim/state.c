@@ -55,13 +55,16 @@ uint64_t sim_hash(struct sim *sim)
 {
 	const struct sim_state *state = &sim->state;
 	struct fingerprint_world world = {&state->ops, place_of_made, sim};
-	uint64_t hash = hash_mix(7, (uint64_t)(state->now.ms - SIM_START_MS)), started = 0;
+	/* A user's rows are seen from now; what else knows a time, counts by its bytes. */
+	int64_t since = sim->scenario->user ? 0 : state->now.ms - SIM_START_MS;
+	uint64_t hash = hash_mix(7, (uint64_t)since), started = 0;
 
 	sim_begin(sim);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct sim_actor *actor = &state->actors[i];
 
-		hash = hash_mix(hash, actor->state * 8u + actor->ask);
+		hash = hash_mix(hash, actor->state * 8u + actor->ask + (sim->scenario->user ? actor->wrote * 64u : 0) +
+					      (sim->scenario->user ? actor->answered * 128u : 0));
 		if (actor->state == SIM_DEAD || (actor->state == SIM_DONE && sim->scenario->cast[i].recurring))
 			continue;
 		if (sim_is_acting(actor))
@@ -77,6 +80,7 @@ uint64_t sim_hash(struct sim *sim)
 	hash = hash_mix(hash, state->left.lost_answers);
 	hash = hash_mix(hash, state->left.failures);
 	hash = hash_mix(hash, state->left.unsettled);
+	hash = hash_mix(hash, state->left.mishaps);
 	for (unsigned i = 0; i < state->acts_n; i++)
 		started ^= hash_mix((uint64_t)state->acts[i].subject, (uint64_t)state->acts[i].fence);
 	for (unsigned i = 0; i < state->effects_n; i++)

@@ -32,8 +32,16 @@ static const char *commit_words(enum sim_commit how)
 
 static const char *act_words(enum sim_act how)
 {
-	static const char *const words[] = {"ok", "failed", "done, but the answer is lost", "not done, and no answer",
-					    "an earlier try is under way"};
+	static const char *const words[SIM_ACTS_N] = {
+		"ok",
+		"failed",
+		"done, but the answer is lost",
+		"not done, and no answer",
+		"an earlier try is under way",
+		"rejected",
+		"still to be done, and no answer",
+		"done, and it says that it failed",
+	};
 
 	return words[how];
 }
@@ -83,5 +91,10 @@ void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BY
 		snprintf(words, SIM_WORDS_BYTES, "%s is killed%s", sim_node_name(edge.who),
 			 edge.how ? "; what it had under way outside was done" : "");
 		break;
+	case EDGE_WRITE:
+		snprintf(words, SIM_WORDS_BYTES, "%s: %s", name, actor->task.task.kind->where(&actor->task.task));
+		break;
+	case EDGE_LAND:
+		snprintf(words, SIM_WORDS_BYTES, "what was still to happen outside happens");
 	}
 }

@@ -76,6 +76,8 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 	struct answer answer = {.kind = ANSWER_ACT, .outcome = ACT_OK, .output = slice_str("null")};
 	bool lost = how == SIM_ACT_UNKNOWN_DONE || how == SIM_ACT_UNKNOWN_NOT;
 
+	if (sim->scenario->user)
+		return sim->scenario->outside->end(sim, call, how);
 	sim->state.left.lost_answers -= lost;
 	sim->state.left.unsettled -= how == SIM_ACT_UNSETTLED;
 	if (sim->scenario->outside)
@@ -94,9 +96,11 @@ struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_a
 	return answer;
 }
 
-void world_cut(struct sim *sim, const struct act_call *call, bool done)
+void world_cut(struct sim *sim, const struct act_call *call, enum sim_cut done)
 {
-	if (sim->scenario->outside)
+	if (sim->scenario->user)
+		sim->scenario->user->cut(sim, call, done);
+	else if (sim->scenario->outside)
 		sim->scenario->outside->cut(sim, call, done);
 	else if (done)
 		apply(sim, call);

@@ -16,7 +16,7 @@ bool world_allows(const struct sim *sim, const struct act_call *call, enum sim_a
 /* Lets it end; the answer for the task. */
 struct answer world_end(struct sim *sim, const struct act_call *call, enum sim_act how);
 /* It is cut off in the middle: done (if it can be), or not. */
-void world_cut(struct sim *sim, const struct act_call *call, bool done);
+void world_cut(struct sim *sim, const struct act_call *call, enum sim_cut done);
 /* How many different effects there were: calls, or keys where the other side dedupes. */
 unsigned world_effects(const struct sim *sim);
 /* A key, as effects are remembered. */

@@ -27,6 +27,8 @@ check every_folder_may_use_itself pass src/base/arena.c base/arena.h
 check everyone_may_use_the_public_header pass src/base/error.h hapax.h
 check task_may_use_db pass src/task/lane.c db/unit.h
 check sim_may_use_flow pass src/sim/world.c flow/subject.h
+check cli_may_use_trial pass src/cli/explore.c trial/trial.h
+check trial_may_use_sim pass src/trial/rules.c sim/sim.h
 check model_may_use_base pass src/model/parse.c base/json.h
 check cli_may_use_serve pass src/cli/serve.c serve/server.h
 check act_may_use_wire pass src/act/http.c wire/wire.h
@@ -35,6 +37,8 @@ check base_may_not_use_db 'src/base/log.c:3: base may not use db' src/base/log.c
 check db_may_not_use_task 'src/db/unit.h:3: db may not use task' src/db/unit.h task/task.h
 check task_may_not_use_flow 'src/task/lane.c:3: task may not use flow' src/task/lane.c flow/subject.h
 check flow_may_not_use_act 'src/flow/run.c:3: flow may not use act' src/flow/run.c act/action.h
+check api_may_not_use_sim 'src/api/api.c:3: api may not use sim' src/api/api.c sim/sim.h
+check engine_may_not_use_trial 'src/engine/engine.c:3: engine may not use trial' src/engine/engine.c trial/trial.h
 check flow_may_not_use_sim 'src/flow/run.c:3: flow may not use sim' src/flow/run.c sim/sim.h
 check model_may_not_use_db 'src/model/parse.c:3: model may not use db' src/model/parse.c db/unit.h
 check wire_may_not_use_serve 'src/wire/loop.c:3: wire may not use serve' src/wire/loop.c serve/server.h

@@ -174,6 +174,9 @@ does check made/workflows --strict && tells check flows
 try 1 check nowhere.json --json && is_error DEFINITION_INVALID && jq -e '.errors == 1' <out >/dev/null || note "check --json"
 try 1 graph nowhere.json --json && silent out && jq -s -e '.[0].errors == 1 and .[1].code == "DEFINITION_INVALID"' <err >/dev/null || note "graph --json: $(<err)"
 try 0 graph flows/doc.json --json && says '<svg ' || note graph
+try 0 explore flows/doc.json && says complete || note explore
+try 0 explore flows/doc.json --json && jq -e '.verdict == "complete"' <out >/dev/null || note "explore --json"
+try 2 explore nowhere.json && complains nowhere.json || note "explore of nothing"
 try 0 completion bash --json && says complete || note completion
 sums_up without_a_server
 
@@ -387,6 +390,7 @@ gate show: --json
 gate resolve: --done --not-done --json
 gate forget: --json
 check: --config --strict --json
+explore: --world --nodes --callers --crashes --pauses --lost --seconds --seed --json
 graph: --output --json
 entity create: --server --json
 entity show: --server --json

@@ -1,0 +1,136 @@
+/*
+ * hapax explore: definitions walked through by the simulator, without a server and without a store. The engine's own code goes
+ * every way that crashes, pauses, lost answers and people who click twice can lead it; see trial/trial.h.
+ *
+ * Exit codes: 0 no rule was broken, 1 one was (the story is on standard output), 2 what was given cannot be explored.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/check_report.h"
+#include "cli/local.h"
+#include "cli/terminal.h"
+#include "trial/trial.h"
+
+#define ARENA_BYTES_MAX (1u << 30)
+#define REPORT_BYTES_MAX (16u << 20)
+#define SECONDS_MAX 3600
+
+static enum hx_code read_number(const struct command_args *args, const char *option, uint64_t min, uint64_t max,
+				uint64_t *ret, struct hx_error *err)
+{
+	const char *text = command_value(args, option);
+	char *end = NULL;
+	unsigned long long n = text ? strtoull(text, &end, 10) : 0;
+
+	if (!text || text[0] < '0' || text[0] > '9' || *end || n < min || n > max)
+		return error_set(err, HX_VALIDATION_ERROR, "--%s is a number from %llu to %llu", option,
+				 (unsigned long long)min, (unsigned long long)max);
+	*ret = n;
+	return HX_OK;
+}
+
+static enum hx_code read_options(const struct command_args *args, struct trial_options *o, struct hx_error *err)
+{
+	static const struct {
+		const char *name;
+		unsigned min, max;
+		size_t at;
+	} counts[] = {
+		{"nodes", 1, TRIAL_NODES_MAX, offsetof(struct trial_options, nodes)},
+		{"callers", 1, TRIAL_CALLERS_MAX, offsetof(struct trial_options, callers)},
+		{"crashes", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, crashes)},
+		{"pauses", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, pauses)},
+		{"lost", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, lost)},
+		{"failures", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, failures)},
+		{"mishaps", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, mishaps)},
+	};
+	enum hx_code code = HX_OK;
+	uint64_t n;
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts && !code; i++) {
+		code = read_number(args, counts[i].name, counts[i].min, counts[i].max, &n, err);
+		if (!code)
+			*(unsigned *)((char *)o + counts[i].at) = (unsigned)n;
+	}
+	if (!code)
+		code = read_number(args, "seconds", 1, SECONDS_MAX, &n, err);
+	if (!code)
+		o->edges_max = n * TRIAL_EDGES_A_SECOND;
+	return code ? code : read_number(args, "seed", 0, INT64_MAX, &o->seed, err);
+}
+
+static void tell_progress(void *context, const char *scenario, const struct explore_report *so_far)
+{
+	char line[200];
+
+	if (!terminal_is_due(context))
+		return;
+	snprintf(line, sizeof line, "explore: %s: %llu states, %llu edges", scenario,
+		 (unsigned long long)so_far->states, (unsigned long long)so_far->edges);
+	terminal_tell(line);
+}
+
+/* What is wrong with the files goes where what is wrong always goes: the result is the exploration. */
+static enum hx_code load(const struct command_args *args, struct arena *arena, struct definition_set *set,
+			 struct trial_world *world, struct hx_error *err)
+{
+	const char *path = command_value(args, "world");
+	struct findings findings;
+
+	findings_init(&findings, arena);
+	for (size_t i = 0; i < args->operands_n; i++)
+		definition_set_load(args->operands[i], arena, &findings, set);
+	definition_set_check(set->items, set->n, /* config= */ NULL, &findings);
+	LOCAL_STRBUF(text, CONFIG_BYTES_MAX + 1);
+	*world = (struct trial_world){0};
+	if (path && file_load(path, &text, &findings))
+		trial_world_parse(path, strbuf_slice(&text), arena, &findings, world);
+	if (!findings.errors)
+		trial_world_check(world, set, &findings);
+	for (const struct finding *f = findings.first; f; f = f->next) {
+		LOCAL_STRBUF(line, CHECK_REPORT_BYTES_MAX);
+
+		finding_print(f, &line);
+		if (f->severity == FINDING_ERROR)
+			fprintf(stderr, "%s\n", line.p);
+	}
+	if (findings.errors)
+		return error_set(err, HX_VALIDATION_ERROR,
+				 "%zu error%s: there is nothing to explore before these are mended", findings.errors,
+				 findings.errors == 1 ? "" : "s");
+	return HX_OK;
+}
+
+enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
+{
+	struct mono_time told = {0};
+	struct trial_options options = {.progress = terminal_is_watched() ? tell_progress : NULL, .context = &told};
+	struct definition_set *set = calloc(1, sizeof *set);
+	struct trial_report *report = calloc(1, sizeof *report);
+	struct trial_world world;
+	enum hx_code code = set && report ? HX_OK : error_set(err, HX_NO_MEMORY, "no memory");
+	LOCAL_ARENA(arena, ARENA_BYTES_MAX);
+
+	LOCAL_STRBUF(out, REPORT_BYTES_MAX);
+	if (!code)
+		code = read_options(args, &options, err);
+	if (!code)
+		code = load(args, &arena, set, &world, err);
+	if (!code)
+		code = trial_run(set, &world, &options, &arena, report, err);
+	if (options.progress)
+		terminal_tell("");
+	if (!code) {
+		if (command_value(args, "json"))
+			trial_report_json(report, &options, &out);
+		else
+			trial_report_words(report, &options, &out);
+		fputs(out.p, stdout);
+		if (report->story)
+			code = error_set(err, HX_PROMISE_BROKEN, "a rule was broken: %s", report->story->broken);
+	}
+	free(set);
+	free(report);
+	return code;
+}

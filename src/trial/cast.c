@@ -1,0 +1,434 @@
+/*
+ * Who takes part in a trial, and what each could begin now.
+ *
+ *   callers     fire the steps of an entity that its status offers; cancel a run, send its events, decide its approvals
+ *   drivers     one on each node: take a run up when it is due, or when its holder's time is over
+ *   janitor     ends claims whose time is over: of entities, of jobs
+ *   worker      carries out jobs, outside of the engine
+ *   deliverer   after-effects
+ *
+ * Nodes are alike, and so are callers: a second one does something only where the first is busy, or has done it.
+ */
+#include "trial/parts.h"
+
+#define LEASE_MS 60000
+
+static const struct job_policy delivery = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = LEASE_MS};
+
+const struct run_machine *trial_machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	const struct trial *t = context;
+
+	(void)version;
+	for (size_t i = 0; i < t->machines_n; i++)
+		if (t->machines[i].run && slice_is(workflow, t->machines[i].of->name))
+			return t->machines[i].run;
+	return NULL;
+}
+
+static const struct workflow *workflow_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)workflow, (void)version;
+	return ((const struct trial *)context)->machine->of->entity;
+}
+
+static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
+{
+	const struct trial *t = context;
+
+	*version = 1;
+	for (size_t i = 0; i < t->machines_n; i++)
+		for (size_t a = 0; a < t->machines[i].of->actions_n && slice_is(workflow, t->machines[i].of->name); a++)
+			if (slice_is(action, t->machines[i].of->actions[a].name))
+				return &t->machines[i].of->actions[a];
+	return NULL;
+}
+
+/* ---- callers ---- */
+
+static bool offers(struct sim *sim, const struct trial_fire *fire)
+{
+	struct unit_result result = trial_ask(sim, &trial_entities);
+
+	return slice_is(db_cell(&result.rows[0], 0, 1)->s, fire->step->status);
+}
+
+/* A decision is taken where somebody waits for it; an event may come before that. */
+static bool is_open(struct sim *sim, const struct trial_click *click)
+{
+	struct unit_result result = trial_ask(sim, &trial_runs);
+	const struct db_rows *rows = &result.rows[0];
+	char awaits[100];
+
+	if (ways_is_terminal(&run_ways, db_cell(rows, 0, 3)->s) &&
+	    !(click->rq.kind == RUN_CANCEL && slice_is(db_cell(rows, 0, 3)->s, RUN_FAILED)))
+		return false;
+	snprintf(awaits, sizeof awaits, RUN_AWAITS_APPROVAL "%.*s", SLICE_ARGS(click->rq.name));
+	for (size_t i = 0; i < rows->n && click->rq.kind == RUN_APPROVE; i++)
+		if (db_cell(rows, i, 5)->type != DB_NULL && slice_is(db_cell(rows, i, 5)->s, awaits))
+			return true;
+	return click->rq.kind != RUN_APPROVE;
+}
+
+/* The how-manieth of those that are offered; -1: there are not so many. NULL: how many there are. */
+static int find_offer(struct sim *sim, const unsigned *which, unsigned *ret_n)
+{
+	struct trial *t = trial_of(sim);
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	size_t all = t->machine->run ? t->clicks_n : t->fires_n;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < all; i++) {
+		bool open = t->machine->run ? ledger->used[i] < t->clicks[i].max && is_open(sim, &t->clicks[i])
+					    : offers(sim, &t->fires[i]);
+
+		if (open && which && n == *which)
+			return (int)i;
+		n += open;
+	}
+	if (ret_n)
+		*ret_n = n;
+	return -1;
+}
+
+static unsigned offers_n(struct sim *sim, const struct trial_actor *a)
+{
+	struct trial *t = trial_of(sim);
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	unsigned n = 0;
+
+	if (t->machine->run) {
+		const struct sim_actor *first = &sim->state.actors[a - t->actors - (a->n ? 1 : 0)];
+
+		if (ledger->clicks >= t->clicks_max || (a->n && first->state != SIM_ASKING))
+			return 0;
+	} else if (ledger->used[a->n] || (a->n && !ledger->used[a->n - 1])) {
+		return 0;
+	}
+	(void)find_offer(sim, /* which= */ NULL, &n);
+	return n;
+}
+
+static void init_caller(union sim_task *task, struct trial_actor *a, struct arena *texts)
+{
+	struct trial *t = a->trial;
+	struct trial_ledger *ledger = trial_ledger(t->sim);
+	int i = find_offer(t->sim, &t->sim->chosen, /* ret_n= */ NULL);
+
+	ASSERT(i >= 0);
+	ledger->clicks++;
+	if (t->machine->run) {
+		ledger->used[i]++;
+		run_verb_init((struct run_verb *)task, &t->clicks[i].rq, texts);
+	} else {
+		ledger->used[a->n] = (unsigned char)(1 + i);
+		trial_reached(t, t->machine->of, t->fires[i].step->step_key);
+		entity_step_init((struct entity_step *)task, &t->fires[i].rq, texts);
+	}
+}
+
+/* ---- the engine ---- */
+
+static struct run_verb_request *obey_of(struct trial *t, int64_t subject)
+{
+	size_t i = 0;
+
+	while (i < t->obeys_n && t->obeys[i].subject != subject)
+		i++;
+	i = i < TRIAL_OBEYS_MAX ? i : TRIAL_OBEYS_MAX - 1;
+	t->obeys_n = i == t->obeys_n ? i + 1 : t->obeys_n;
+	t->obeys[i] = (struct run_verb_request){.kind = RUN_OBEY, .subject = subject, .policy = &t->policy};
+	return &t->obeys[i];
+}
+
+static void init_driver(union sim_task *task, struct trial_actor *a, struct arena *texts)
+{
+	struct trial *t = a->trial;
+	struct unit_result due = trial_ask(t->sim, &trial_due_runs);
+	size_t chosen = t->sim->chosen;
+
+	if (chosen < due.rows[0].n) {
+		run_drive_init((struct run_drive *)task, db_cell(&due.rows[0], chosen, 0)->i, &t->policy, texts);
+		return;
+	}
+	chosen -= due.rows[0].n;
+
+	struct unit_result asked = trial_ask(t->sim, &trial_asked_runs);
+
+	run_verb_init((struct run_verb *)task, obey_of(t, db_cell(&asked.rows[0], chosen, 0)->i), texts);
+}
+
+/* What is past its time and has a probe is not for the janitor, but for who asks it. */
+static bool wants_probe(const struct trial *t, const struct db_rows *past)
+{
+	const struct workflow *w = t->machine->of->entity;
+	const struct step *step;
+
+	if (!w || db_cell(past, 0, 3)->type == DB_NULL)
+		return false;
+	step = workflow_step(w, db_cell(past, 0, 3)->s, db_cell(past, 0, 4)->s, db_cell(past, 0, 5)->s);
+	return step && workflow_view(w, step, db_cell(past, 0, 5)->s)->on_unknown == UNKNOWN_PROBE;
+}
+
+static void init_janitor(union sim_task *task, struct trial_actor *a, struct arena *texts)
+{
+	struct trial *t = a->trial;
+	struct unit_result result = trial_ask(t->sim, &trial_past);
+	const struct db_rows *past = &result.rows[0];
+	struct job_settle_request *lapse;
+
+	if (db_cell(past, 0, 1)->i != job_kind()) {
+		if (wants_probe(t, past))
+			entity_step_init((struct entity_step *)task, &t->recover, texts);
+		else
+			janitor_init((struct janitor *)task, &t->janitor, /* budget= */ 8, (struct mono_time){0});
+		return;
+	}
+	lapse = arena_zalloc(texts, sizeof *lapse);
+	ASSERT(lapse);
+	*lapse = (struct job_settle_request){
+		.kind = JOB_LAPSE, .subject = db_cell(past, 0, 0)->i, .fence = db_cell(past, 0, 2)->i};
+	job_settle_init((struct job_settle *)task, lapse, texts);
+}
+
+static void init_actor(union sim_task *task, const void *plan, struct arena *texts)
+{
+	struct trial_actor *a = (struct trial_actor *)(uintptr_t)plan;
+	struct unit_result due;
+
+	switch (a->part) {
+	case PART_CALLER:
+		init_caller(task, a, texts);
+		break;
+	case PART_DRIVER:
+		init_driver(task, a, texts);
+		break;
+	case PART_JANITOR:
+		init_janitor(task, a, texts);
+		break;
+	case PART_WORKER:
+		trial_worker_init(task, a->trial, texts);
+		break;
+	case PART_DELIVERER:
+		due = trial_ask(a->trial->sim, &trial_effect_due);
+		job_run_init((struct job_run *)task, db_cell(&due.rows[0], 0, 0)->i, &delivery, action_of, a->trial,
+			     texts);
+		break;
+	}
+}
+
+/* The drivers stand first: one comes by where those before it are busy with a call. */
+static unsigned drives_n(struct sim *sim, unsigned actor)
+{
+	for (unsigned i = 0; i < actor; i++)
+		if (sim->state.actors[i].state == SIM_DONE)
+			return 0;
+	return (unsigned)(trial_ask(sim, &trial_due_runs).rows[0].n + trial_ask(sim, &trial_asked_runs).rows[0].n);
+}
+
+unsigned trial_rounds(struct sim *sim, unsigned actor)
+{
+	struct trial *t = trial_of(sim);
+
+	t->sim = sim;
+	switch (t->actors[actor].part) {
+	case PART_CALLER:
+		return offers_n(sim, &t->actors[actor]);
+	case PART_DRIVER:
+		return drives_n(sim, actor);
+	case PART_JANITOR:
+		return trial_ask(sim, &trial_past).rows[0].n > 0;
+	case PART_WORKER:
+		return trial_ask(sim, &trial_worker_due).rows[0].n > 0;
+	case PART_DELIVERER:
+		return trial_ask(sim, &trial_effect_due).rows[0].n > 0;
+	}
+	return 0;
+}
+
+bool trial_is_bystander(const struct sim *sim, unsigned actor)
+{
+	return trial_of(sim)->actors[actor].part == PART_CALLER;
+}
+
+/*
+ * All up to the first call, and what is written about its answer: whoever is killed or stands still in between has been so during the
+ * call, which was done. Callers of entities race for the claim, which is what they are for.
+ */
+bool trial_is_eager(const struct sim *sim, unsigned actor)
+{
+	const struct sim_actor *a = &sim->state.actors[actor];
+
+	if (trial_of(sim)->actors[actor].part == PART_CALLER && !trial_of(sim)->machine->run)
+		return a->answered;
+	return trial_of(sim)->actors[actor].part != PART_DRIVER || !a->wrote || a->answered;
+}
+
+/* ---- what callers could do ---- */
+
+static void add_click(struct trial *t, unsigned max, struct run_verb_request rq, const char *words)
+{
+	if (t->clicks_n == TRIAL_CLICKS_MAX)
+		return;
+	rq.workspace = slice_str("default");
+	rq.subject = TRIAL_SUBJECT;
+	rq.policy = &t->policy;
+	t->clicks[t->clicks_n++] = (struct trial_click){words, rq, max};
+}
+
+static const char *words_of(struct trial *t, const char *format, const char *name)
+{
+	char text[120];
+
+	snprintf(text, sizeof text, format, name);
+	return arena_copy(t->arena, slice_str(text)).p;
+}
+
+static void add_clicks(struct trial *t, const struct run_definition *d)
+{
+	for (size_t i = 0; i < d->steps_n; i++) {
+		const struct run_step *step = &d->steps[i];
+
+		if (step->type == RUN_EXTERNAL_EVENT)
+			add_click(t, t->options->callers > 1 ? 2 : 1,
+				  (struct run_verb_request){.kind = RUN_EVENT,
+							    .name = slice_str(step->event),
+							    .event_id = slice_str("event-1"),
+							    .data = slice_str("{}")},
+				  words_of(t, "sends the event %s", step->event));
+		if (step->type == RUN_APPROVAL) {
+			add_click(t, 1,
+				  (struct run_verb_request){.kind = RUN_APPROVE,
+							    .name = slice_str(step->name),
+							    .data = slice_str("{\"decision\":\"approve\"}")},
+				  words_of(t, "approves %s", step->name));
+			add_click(t, 1,
+				  (struct run_verb_request){.kind = RUN_APPROVE,
+							    .name = slice_str(step->name),
+							    .data = slice_str("{\"decision\":\"reject\"}")},
+				  words_of(t, "rejects %s", step->name));
+		}
+		t->clicks_max += step->type == RUN_EXTERNAL_EVENT || step->type == RUN_APPROVAL;
+		for (size_t p = 0; p < step->parts_n; p++)
+			add_clicks(t, step->parts[p].definition);
+	}
+}
+
+static bool same_view(const struct step_view *a, const struct step_view *b)
+{
+	return a->action == b->action && a->validation == b->validation && a->claim_into == b->claim_into &&
+	       a->on_unknown == b->on_unknown && strcmp(a->successful_state, b->successful_state) == 0;
+}
+
+static bool has_fire(const struct trial *t, const struct step *step, const struct step_view *view)
+{
+	const struct workflow *w = t->machine->of->entity;
+
+	for (size_t i = 0; i < t->fires_n; i++)
+		if (t->fires[i].step == step &&
+		    same_view(view, workflow_view(w, step, slice_str(t->fires[i].requester))))
+			return true;
+	return false;
+}
+
+static void add_fire(struct trial *t, const struct step *step, const char *requester)
+{
+	t->fires[t->fires_n++] = (struct trial_fire){
+		.step = step,
+		.requester = requester,
+		.rq = {.mode = STEP_FIRE,
+		       .ref = {slice_str("default"), t->machine->entity, slice_str("e1")},
+		       .step_key = slice_str(step->step_key),
+		       .requester = slice_str(requester),
+		       .input = json_trust(t->input),
+		       .lease_ms = LEASE_MS,
+		       .workflow_of = workflow_of,
+		       .context = t},
+	};
+}
+
+static void add_fires(struct trial *t)
+{
+	const struct workflow *w = t->machine->of->entity;
+
+	for (size_t i = 0; i < w->steps_n; i++)
+		for (size_t v = w->requesters_n + 1; v-- > 0;) {
+			const struct step_view *view = &w->steps[i].views[v];
+
+			if (view->allowed && view->start == STARTS_HERE && t->fires_n < TRIAL_FIRES_MAX &&
+			    !has_fire(t, &w->steps[i], view))
+				add_fire(t, &w->steps[i], v == w->requesters_n ? "default" : w->requesters[v]);
+		}
+	for (size_t i = 0; i < w->statuses_n && t->rules_n < TRIAL_FIRES_MAX; i++)
+		if (workflow_is_claim_status(w, slice_str(w->statuses[i])))
+			t->rules[t->rules_n++] = (struct janitor_rule){
+				.kind = t->machine->entity->kind,
+				.claim_into = w->statuses[i],
+				.revert_to = workflow_revert_of(w, slice_str(w->statuses[i])),
+				.machine = t->machine->entity,
+			};
+	t->janitor = (struct janitor_rules){t->rules_n, t->rules};
+	t->recover = (struct step_request){.mode = STEP_RECOVER,
+					   .ref = {.machine = t->machine->entity},
+					   .subject = TRIAL_SUBJECT,
+					   .lease_ms = LEASE_MS,
+					   .workflow_of = workflow_of,
+					   .context = t};
+}
+
+/* ---- the cast ---- */
+
+static void add_actor(struct trial *t, enum trial_part part, unsigned n, unsigned node)
+{
+	static const char *const names[] = {"caller", "driver", "janitor", "worker", "deliverer"};
+	unsigned i = t->scenario.cast_n++;
+	struct trial_actor *a = &t->actors[i];
+
+	ASSERT(i < SIM_ACTORS_MAX);
+	*a = (struct trial_actor){.trial = t, .part = part, .n = n};
+	if (part == PART_CALLER || part == PART_DRIVER)
+		snprintf(a->name, sizeof a->name, "%s-%u", names[part], n + 1);
+	else
+		snprintf(a->name, sizeof a->name, "%s", names[part]);
+	t->scenario.cast[i] = (struct sim_cast){
+		.name = a->name, .node = node, .recurring = true, .init = init_actor, .plan = a};
+}
+
+static void add_queues(struct trial *t)
+{
+	t->claim = (struct job_claim_request){
+		.workspace = slice_str("default"), .owner = slice_str("worker"), .max = 1, .lease_ms = LEASE_MS};
+	for (size_t m = 0; m < t->machines_n; m++)
+		for (size_t a = 0; a < t->machines[m].of->actions_n && t->claim.queues_n < JOB_QUEUES_MAX; a++)
+			if (action_is_for_workers(&t->machines[m].of->actions[a]))
+				t->claim.queues[t->claim.queues_n++] = slice_str(t->machines[m].of->actions[a].queue);
+}
+
+void trial_cast(struct trial *t)
+{
+	unsigned nodes = t->options->nodes, callers = t->options->callers;
+	bool is_run = t->machine->run != NULL;
+
+	t->fires_n = t->clicks_n = t->rules_n = t->obeys_n = 0;
+	t->clicks_max = callers;
+	t->scenario.cast_n = 0;
+	t->scenario.nodes_n = nodes + 1; /* the last one has the janitor, and is no node of the engine's */
+	t->policy = (struct run_policy){.lease_ms = LEASE_MS, .machine_of = trial_machine_of, .context = t};
+	add_queues(t);
+	if (is_run) {
+		add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL}, "cancels the run");
+		add_clicks(t, t->machine->of->run);
+	} else {
+		add_fires(t);
+	}
+	for (unsigned i = 0; i < nodes && is_run; i++)
+		add_actor(t, PART_DRIVER, i, i);
+	for (unsigned i = 0; i < callers && !(is_run && i == 2); i++)
+		add_actor(t, PART_CALLER, i, is_run ? nodes : i % nodes);
+	if (!is_run || t->claim.queues_n || t->has_effects)
+		add_actor(t, PART_JANITOR, 0, nodes);
+	if (is_run && t->claim.queues_n)
+		add_actor(t, PART_WORKER, 0, nodes);
+	if (t->has_effects)
+		add_actor(t, PART_DELIVERER, 0, 0);
+}

@@ -1,0 +1,178 @@
+/* For the files of a trial alone. */
+#pragma once
+
+#include "flow/entity_step.h"
+#include "flow/janitor.h"
+#include "flow/job_work.h"
+#include "flow/run_verb.h"
+#include "trial/trial.h"
+
+#define TRIAL_MACHINES_MAX 32
+#define TRIAL_ACTIONS_MAX 256
+#define TRIAL_FIRES_MAX 64  /* steps that callers could fire, of one scenario */
+#define TRIAL_CLICKS_MAX 16 /* what callers could do to a run */
+#define TRIAL_EFFECTS_MAX 36
+#define TRIAL_LATE_MAX 4
+#define TRIAL_OBEYS_MAX 32 /* children that were told something */
+#define TRIAL_SUBJECT 1
+
+/* What a call is for. */
+enum trial_role { ROLE_ACTION, ROLE_UNDO, ROLE_AFTER, ROLE_ASK, ROLES_N };
+
+/* An action as its service is in this world. */
+struct trial_service {
+	const struct action *action;
+	unsigned may; /* bits of enum trial_may */
+	bool repeats; /* twice is as good as once */
+	bool dedupes, guesses, voids;
+	struct slice returns;
+};
+
+/* Whoever calls: a step in one of its roles, or a step that calls nobody. */
+struct trial_caller {
+	const struct definition *of;
+	const char *step; /* "": the definition itself */
+	enum trial_role role;
+	size_t line;
+	const struct trial_service *service; /* NULL: calls nobody */
+	const struct run_step *run_step;     /* or NULL */
+	size_t order;                        /* of steps, for compensations */
+	unsigned seen;
+	bool reached;
+};
+
+struct trial_machine {
+	const struct definition *of;
+	const struct entity_machine *entity; /* or */
+	const struct run_machine *run;
+};
+
+/* Something that a caller could do. */
+struct trial_click {
+	const char *words;
+	struct run_verb_request rq;
+	unsigned max; /* times */
+};
+struct trial_fire {
+	const struct step *step;
+	const char *requester;
+	struct step_request rq;
+};
+
+/* What has happened outside; stands in the notes of the state. */
+struct trial_effect {
+	uint64_t key; /* hashed */
+	int64_t subject;
+	unsigned char caller; /* trial.callers[] */
+	unsigned char asked;  /* while it is still to happen: how often a probe was asked about it */
+	unsigned char spare[6];
+};
+struct trial_ledger {
+	unsigned char n, late_n, clicks;
+	unsigned char used[TRIAL_CLICKS_MAX]; /* of the clicks; of an entity, who has fired */
+	struct trial_effect effects[TRIAL_EFFECTS_MAX];
+	struct trial_effect late[TRIAL_LATE_MAX];
+};
+_Static_assert(sizeof(struct trial_ledger) <= SIM_NOTES_BYTES, "the notes have room");
+
+enum trial_part { PART_CALLER, PART_DRIVER, PART_JANITOR, PART_WORKER, PART_DELIVERER };
+
+struct trial;
+struct trial_actor {
+	struct trial *trial;
+	enum trial_part part;
+	unsigned n; /* of its part */
+	char name[24];
+};
+
+struct trial {
+	struct sim_scenario scenario; /* first: from sim->scenario to here */
+	struct arena *arena;
+	const struct trial_world *world;
+	const struct trial_options *options;
+	size_t machines_n;
+	struct trial_machine machines[TRIAL_MACHINES_MAX];
+	size_t services_n;
+	struct trial_service services[TRIAL_ACTIONS_MAX];
+	size_t callers_n;
+	struct trial_caller callers[TRIAL_ACTIONS_MAX];
+	/* Of the scenario at hand: */
+	const struct trial_machine *machine;
+	struct slice input;
+	const char *start; /* status of the entity */
+	struct trial_actor actors[SIM_ACTORS_MAX];
+	size_t fires_n;
+	struct trial_fire fires[TRIAL_FIRES_MAX];
+	size_t clicks_n, clicks_max;
+	struct trial_click clicks[TRIAL_CLICKS_MAX];
+	size_t rules_n;
+	struct janitor_rule rules[TRIAL_FIRES_MAX];
+	struct janitor_rules janitor;
+	struct job_claim_request claim;
+	struct run_policy policy;
+	struct step_request recover;
+	struct sim *sim; /* that is walked through */
+	bool rows_changed;
+	size_t obeys_n;
+	struct run_verb_request obeys[TRIAL_OBEYS_MAX];
+	/* What broke first: */
+	enum trial_rule broken;
+	int broken_caller; /* -1: none */
+	/* Left out: */
+	bool has_sql, has_table, has_batch;
+	bool has_effects; /* after-effects, also those that nobody is called for */
+};
+
+static inline struct trial *trial_of(const struct sim *sim)
+{
+	return (struct trial *)(uintptr_t)sim->scenario;
+}
+
+static inline struct trial_ledger *trial_ledger(const struct sim *sim)
+{
+	return (struct trial_ledger *)(uintptr_t)sim->state.notes;
+}
+
+/* rows.c: the store, seen from here. */
+extern const struct sim_rows trial_rows;
+struct unit_result trial_ask(struct sim *sim, const struct db_stmt *stmt);
+struct unit_result trial_ask_of(struct sim *sim, const struct db_stmt *stmt, int64_t subject);
+void trial_setup(struct sim *sim);
+int64_t trial_lease_end(struct sim *sim);
+extern const struct db_stmt trial_due_runs, trial_asked_runs, trial_past, trial_worker_due, trial_effect_due,
+	trial_repeated_sql, trial_steps_ended, trial_runs, trial_run_steps, trial_entities, trial_jobs, trial_history,
+	trial_left_ends;
+
+/* cast.c */
+void trial_cast(struct trial *t);
+unsigned trial_rounds(struct sim *sim, unsigned actor);
+bool trial_is_bystander(const struct sim *sim, unsigned actor);
+bool trial_is_eager(const struct sim *sim, unsigned actor);
+const struct run_machine *trial_machine_of(const void *context, struct slice workflow, int64_t version);
+
+/* worker.c: a program outside of the engine that carries jobs out. */
+void trial_worker_init(union sim_task *task, struct trial *trial, struct arena *texts);
+
+/* ledger.c: what services do. */
+bool trial_allows(const struct sim *sim, const struct act_call *call, enum sim_act how);
+struct answer trial_end(struct sim *sim, const struct act_call *call, enum sim_act how);
+void trial_cut(struct sim *sim, const struct act_call *call, enum sim_cut how);
+unsigned trial_late_n(const struct sim *sim);
+void trial_land(struct sim *sim, unsigned which);
+/* Who calls there; NULL: nobody that is known. *ret_subject: whose key it is. */
+struct trial_caller *trial_caller_of(struct trial *t, const struct act_call *call, int64_t *ret_subject);
+
+/* A step that calls nobody was come to. */
+void trial_reached(struct trial *t, const struct definition *of, const char *step);
+
+/* rules.c */
+void trial_check(struct sim *sim);
+void trial_quiet(struct sim *sim);
+void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_caller *caller, const char *format, ...)
+	HX_PRINTF(4, 5);
+
+/* blame.c: what of the definition let it happen. */
+void trial_blame(struct trial *t, struct trial_story *story);
+
+/* story.c */
+void trial_tell(struct trial *t, const struct explore_found *found, struct trial_story *story);

@@ -1,0 +1,181 @@
+/* The store of a trial: how it begins, what of it decides the future, what the cast and the rules ask of it. */
+#include "base/hash.h"
+#include "sim/invariant.h"
+#include "trial/parts.h"
+
+/* clang-format off */
+
+#define SHARED_STMT(variable, name_, in_, out_, ...) \
+	const struct db_stmt variable = {.name = name_, .in = in_, .out = out_, __VA_ARGS__}
+#define RUNS " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
+#define LEASED "owner IS NOT NULL AND until < 9223372036854775807"
+
+DB_STMT(setup_run, "trial_setup_run", "tti", "",
+	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at, times_out_at)"
+	" VALUES (1, 'default', ?1, 1, 'caller', ?2, hx_now_ms(), hx_now_ms(), CASE WHEN ?3 > 0 THEN hx_now_ms() + ?3 END)");
+DB_STMT(setup_entity, "trial_setup_entity", "t", "",
+	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (1, 'default', ?1, 'e1', '{}')");
+
+DB_STMT(next_moment, "trial_next_moment", "", "i",
+	"SELECT min(m) FROM (SELECT due_at AS m FROM hx_run UNION ALL SELECT due_at FROM hx_job"
+	" UNION ALL SELECT until FROM hx_subject WHERE " LEASED ") WHERE m > hx_now_ms()");
+DB_STMT(lease_end, "trial_lease_end", "", "i",
+	"SELECT min(until) FROM hx_subject WHERE " LEASED " AND until > hx_now_ms()");
+
+SHARED_STMT(trial_due_runs, "trial_due_runs", "", "i",
+	"SELECT r.subject" RUNS " WHERE r.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())"
+	" ORDER BY r.subject LIMIT 4");
+SHARED_STMT(trial_asked_runs, "trial_asked_runs", "", "i",
+	"SELECT r.subject" RUNS " WHERE r.asked IS NOT NULL AND r.asked NOT IN ('fail', 'cancelling') ORDER BY r.subject LIMIT 4");
+SHARED_STMT(trial_past, "trial_past", "", "iiittt",
+	"SELECT s.id, s.kind, s.fence, e.claim_step, e.claim_from, e.claim_requester FROM hx_subject s"
+	" LEFT JOIN hx_entity e ON e.subject = s.id WHERE s.owner IS NOT NULL AND s.until <= hx_now_ms()"
+	" AND NOT EXISTS (SELECT 1 FROM hx_run r WHERE r.subject = s.id) ORDER BY s.id LIMIT 1");
+SHARED_STMT(trial_worker_due, "trial_worker_due", "", "i",
+	"SELECT subject FROM hx_job WHERE due_at <= hx_now_ms() AND queue <> 'after-effects' ORDER BY subject LIMIT 1");
+SHARED_STMT(trial_effect_due, "trial_effect_due", "", "i",
+	"SELECT subject FROM hx_job WHERE due_at <= hx_now_ms() AND queue = 'after-effects' ORDER BY subject LIMIT 1");
+
+SHARED_STMT(trial_repeated_sql, "trial_repeated_sql", "", "t",
+	"SELECT action FROM trial_ledger GROUP BY action, effect HAVING count(*) > 1");
+SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittii",
+	"SELECT r.subject, r.workflow, r.parent, s.status, r.step_status, r.awaits, s.doubt, r.at_step, r.attempt, r.scope,"
+	" r.error, coalesce(r.undo, -1), s.owner IS NOT NULL" RUNS " ORDER BY r.subject");
+SHARED_STMT(trial_run_steps, "trial_run_steps", "i", "itii",
+	"SELECT position, status, undone_at IS NOT NULL, attempt FROM hx_run_step WHERE run = ?1 ORDER BY position");
+SHARED_STMT(trial_steps_ended, "trial_steps_ended", "", "tti",
+	"SELECT r.workflow, coalesce(r.scope, ''), t.position FROM hx_run_step t JOIN hx_run r ON r.subject = t.run");
+SHARED_STMT(trial_entities, "trial_entities", "", "itiiiit",
+	"SELECT s.id, s.status, s.owner IS NOT NULL, s.until, s.doubt, e.claim_open IS NOT NULL, e.claim_step"
+	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject ORDER BY s.id");
+SHARED_STMT(trial_jobs, "trial_jobs", "", "ittt",
+	"SELECT j.subject, s.status, j.queue, j.action FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");
+SHARED_STMT(trial_history, "trial_history", "i", "tt",
+	"SELECT from_status, to_status FROM hx_history WHERE subject = ?1 ORDER BY seq");
+SHARED_STMT(trial_left_ends, "trial_left_ends", "", "i",
+	"SELECT count(*) FROM hx_history h JOIN hx_run r ON r.subject = h.subject WHERE r.parent IS NULL"
+	" AND h.from_status IN ('COMPLETED', 'CANCELLED')");
+
+/* All that decides the future, times as seen from now. Ids are fresh numbers, and other in every schedule. */
+#define FROM_NOW(column) column " - hx_now_ms()"
+DB_STMT(hash_runs, "trial_hash_runs", "", "tiitiiiiititiiiiiiiiitttiiti",
+	"SELECT s.status, s.version, s.fence, s.owner, " FROM_NOW("s.until") ", s.doubt, r.at_step, r.attempt, r.redo, r.step_status, "
+	FROM_NOW("r.step_started_at") ", r.awaits, r.job IS NULL, r.undo, " FROM_NOW("r.wait_until") ", " FROM_NOW("r.due_at")
+	", r.completed_at IS NULL, r.error IS NULL, " FROM_NOW("r.unsettled_since") ", r.stood_attempt, "
+	FROM_NOW("r.stood_started_at") ", r.stood_status, r.child, r.asked, r.winner, r.parent_n, r.scope, " FROM_NOW("r.times_out_at")
+	RUNS " ORDER BY r.subject");
+DB_STMT(hash_steps, "trial_hash_steps", "", "iititi",
+	"SELECT (SELECT count(*) FROM hx_run k WHERE k.subject < t.run), t.position, t.status, t.attempt, t.output,"
+	" t.undone_at IS NULL FROM hx_run_step t ORDER BY t.run, t.position");
+DB_STMT(hash_events, "trial_hash_events", "", "tti", "SELECT name, data, taken_by FROM hx_run_event ORDER BY run, name, at");
+DB_STMT(hash_jobs, "trial_hash_jobs", "", "tiitiiiittii",
+	"SELECT s.status, s.version, s.fence, s.owner, " FROM_NOW("s.until") ", s.doubt, j.attempt, " FROM_NOW("j.due_at")
+	", j.output, j.action, " FROM_NOW("j.unsettled_since") ","
+	" j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");
+DB_STMT(hash_entities, "trial_hash_entities", "", "tttiiitt",
+	"SELECT claim_step, claim_from, claim_input, claim_effort, claim_open, claim_version, claim_requester, data FROM hx_entity");
+DB_STMT(hash_sql, "trial_hash_sql", "", "tt", "SELECT action, effect FROM trial_ledger ORDER BY rowid");
+
+/* clang-format on */
+
+struct unit_result trial_ask(struct sim *sim, const struct db_stmt *stmt)
+{
+	LOCAL_UNIT(unit);
+
+	unit_add(&unit, UNIT_ANY, stmt, 0, NULL);
+	return sim_run_unit(sim, &unit);
+}
+
+struct unit_result trial_ask_of(struct sim *sim, const struct db_stmt *stmt, int64_t subject)
+{
+	LOCAL_UNIT(unit);
+
+	UNIT_ADD(&unit, UNIT_ANY, stmt, db_int(subject));
+	return sim_run_unit(sim, &unit);
+}
+
+static int64_t number(struct sim *sim, const struct db_stmt *stmt)
+{
+	struct unit_result result = trial_ask(sim, stmt);
+	const struct db_value *cell = result.rows[0].n ? db_cell(&result.rows[0], 0, 0) : NULL;
+
+	return !cell || cell->type == DB_NULL ? INT64_MAX : cell->i;
+}
+
+static int64_t next_moment_of_rows(struct sim *sim)
+{
+	return number(sim, &next_moment);
+}
+
+int64_t trial_lease_end(struct sim *sim)
+{
+	return number(sim, &lease_end);
+}
+
+static uint64_t hash_ledger(const struct trial_ledger *ledger, uint64_t hash)
+{
+	hash = hash_mix(hash, ledger->n * 256u + ledger->late_n);
+	hash = hash_mix(hash, ledger->clicks);
+	hash = hash_bytes(hash, ledger->used, sizeof ledger->used);
+	for (unsigned i = 0; i < ledger->n; i++)
+		hash = hash_mix(hash, ledger->effects[i].key);
+	for (unsigned i = 0; i < ledger->late_n; i++)
+		hash = hash_mix(hash, ledger->late[i].key + ledger->late[i].asked);
+	return hash;
+}
+
+static uint64_t hash_all(struct sim *sim, uint64_t hash)
+{
+	const struct trial *t = trial_of(sim);
+
+	hash = hash_ledger(trial_ledger(sim), hash);
+	if (t->machine->run) {
+		hash = sim_hash_answer(sim, &hash_runs, hash);
+		hash = sim_hash_answer(sim, &hash_steps, hash);
+		hash = sim_hash_answer(sim, &hash_events, hash);
+	} else {
+		hash = sim_hash_answer(sim, &hash_entities, hash);
+	}
+	if (t->has_sql)
+		hash = sim_hash_answer(sim, &hash_sql, hash);
+	return sim_hash_answer(sim, &hash_jobs, hash);
+}
+
+static void before_unit(struct sim *sim, const struct unit *unit)
+{
+	(void)sim, (void)unit;
+}
+
+static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
+{
+	(void)unit;
+	trial_of(sim)->rows_changed |= verdict == UNIT_WON;
+}
+
+static void tell_nothing(struct sim *sim, struct strbuf *words)
+{
+	(void)sim, (void)words;
+}
+
+const struct sim_rows trial_rows = {
+	.next_moment = next_moment_of_rows,
+	.hash = hash_all,
+	.before_unit = before_unit,
+	.after_unit = after_unit,
+	.tell = tell_nothing,
+};
+
+void trial_setup(struct sim *sim)
+{
+	struct trial *t = trial_of(sim);
+	const struct definition *d = t->machine->of;
+	LOCAL_UNIT(unit);
+
+	t->sim = sim;
+	sim_script(sim, "CREATE TABLE trial_ledger (action TEXT NOT NULL, effect TEXT)");
+	if (d->run)
+		UNIT_ADD(&unit, UNIT_ANY, &setup_run, db_str(d->name), db_text(t->input), db_int(d->run->timeout_ms));
+	else
+		UNIT_ADD(&unit, UNIT_ANY, &setup_entity, db_str(d->name));
+	(void)sim_run_unit(sim, &unit); /* what fails is a violation */
+}

@@ -1,0 +1,250 @@
+/* The rules that always hold (trial.h), read off the rows and the ledger. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "trial/parts.h"
+
+const char *trial_rule_name(enum trial_rule rule)
+{
+	static const char *const names[RULES_N] = {"engine", "once", "undone", "reverse", "silence", "stuck", "last"};
+
+	return names[rule];
+}
+
+void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_caller *caller, const char *format, ...)
+{
+	struct trial *t = trial_of(sim);
+	char words[400];
+	va_list args;
+
+	if (sim->violation[0])
+		return;
+	va_start(args, format);
+	vsnprintf(words, sizeof words, format, args);
+	va_end(args);
+	t->broken = rule;
+	t->broken_caller = caller ? (int)(caller - t->callers) : -1;
+	sim_violate(sim, "%s", words);
+}
+
+static bool is_done(struct sim *sim, int64_t subject, const char *step, enum trial_role role)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial *t = trial_of(sim);
+
+	for (unsigned i = 0; i < ledger->n; i++) {
+		const struct trial_caller *c = &t->callers[ledger->effects[i].caller];
+
+		if (ledger->effects[i].subject == subject && c->role == role && strcmp(c->step, step) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- on every edge ---- */
+
+/* What is CANCELLED was undone. (A compensation that nobody is called for is a row, which the engine's own rules look at.) */
+static void check_cancelled(struct sim *sim, int64_t subject)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial *t = trial_of(sim);
+
+	for (unsigned i = 0; i < ledger->n; i++) {
+		const struct trial_caller *c = &t->callers[ledger->effects[i].caller];
+
+		if (ledger->effects[i].subject != subject || c->role != ROLE_ACTION || !c->run_step ||
+		    !c->run_step->compensate || !action_is_outside(c->run_step->compensate))
+			continue;
+		if (!is_done(sim, subject, c->step, ROLE_UNDO))
+			trial_break(sim, RULE_UNDONE, c, "the run is CANCELLED, %s has happened, and %s has not",
+				    c->service->action->name, c->run_step->compensate->name);
+	}
+}
+
+/* For what is told as covered. */
+static void note_reached(struct sim *sim)
+{
+	struct trial *t = trial_of(sim);
+	struct unit_result result = trial_ask(sim, &trial_steps_ended);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct run_machine *m = trial_machine_of(t, db_cell(rows, i, 0)->s, 1);
+		struct slice scope = db_cell(rows, i, 1)->s;
+		const struct run_definition *d = m ? run_definition_part(m->definition,
+									 scope.n ? scope : slice_of(NULL, 0))
+						   : NULL;
+		size_t position = (size_t)db_cell(rows, i, 2)->i;
+
+		for (size_t k = 0; d && position < d->steps_n && k < t->machines_n; k++)
+			if (t->machines[k].run == m)
+				trial_reached(t, t->machines[k].of, d->steps[position].name);
+	}
+}
+
+static void check_runs(struct sim *sim)
+{
+	struct unit_result result = trial_ask(sim, &trial_runs);
+	const struct db_rows *rows = &result.rows[0];
+
+	note_reached(sim);
+	for (size_t i = 0; i < rows->n; i++)
+		if (slice_is(db_cell(rows, i, 3)->s, RUN_CANCELLED))
+			check_cancelled(sim, db_cell(rows, i, 0)->i);
+	if (db_cell(&trial_ask(sim, &trial_left_ends).rows[0], 0, 0)->i)
+		trial_break(sim, RULE_LAST, NULL, "a run that had ended went on");
+}
+
+static void check_sql(struct sim *sim)
+{
+	struct unit_result result = trial_ask(sim, &trial_repeated_sql);
+
+	if (result.rows[0].n)
+		trial_break(sim, RULE_ONCE, NULL, "the statements of %.*s have run twice for one decision",
+			    SLICE_ARGS(db_cell(&result.rows[0], 0, 0)->s));
+}
+
+void trial_check(struct sim *sim)
+{
+	struct trial *t = trial_of(sim);
+
+	if (!t->rows_changed || sim->violation[0])
+		return;
+	t->rows_changed = false;
+	if (t->machine->run)
+		check_runs(sim);
+	if (t->has_sql)
+		check_sql(sim);
+}
+
+/* ---- where nothing goes on any more ---- */
+
+static void check_jobs(struct sim *sim)
+{
+	struct unit_result result = trial_ask(sim, &trial_jobs);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n; i++)
+		if (!slice_is(db_cell(rows, i, 1)->s, JOB_COMPLETED) && !slice_is(db_cell(rows, i, 1)->s, JOB_PARKED))
+			trial_break(sim, RULE_STUCK, NULL, "the job of %.*s stays %.*s for ever",
+				    SLICE_ARGS(db_cell(rows, i, 3)->s), SLICE_ARGS(db_cell(rows, i, 1)->s));
+}
+
+static bool awaits_somebody(const struct db_value *awaits)
+{
+	struct slice s = awaits->s;
+
+	return awaits->type != DB_NULL && (slice_is(s, RUN_AWAITS_PERSON) || slice_is(s, RUN_AWAITS_CHILD) ||
+					   (s.n > 6 && memcmp(s.p, RUN_AWAITS_EVENT, 6) == 0) ||
+					   (s.n > 9 && memcmp(s.p, RUN_AWAITS_APPROVAL, 9) == 0));
+}
+
+/* The status of a step's row; empty: it has none. */
+static struct slice status_of_step(struct sim *sim, int64_t run, size_t position)
+{
+	struct unit_result result = trial_ask_of(sim, &trial_run_steps, run);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n; i++)
+		if (db_cell(rows, i, 0)->i == (int64_t)position)
+			return db_cell(rows, i, 1)->s;
+	return slice_of("", 0);
+}
+
+/* An effect of a run that has ended: its step is done, or was skipped because its definition says so, or undone, or in doubt. */
+static void check_told(struct sim *sim, const struct db_rows *rows, size_t i, const struct trial_caller *c)
+{
+	int64_t run = db_cell(rows, i, 0)->i;
+	struct slice status = db_cell(rows, i, 3)->s, step = status_of_step(sim, run, c->run_step->position);
+	const struct db_value *step_status = db_cell(rows, i, 4);
+	bool unknown = step_status->type != DB_NULL && slice_is(step_status->s, RUN_STEP_UNKNOWN);
+
+	if (slice_is(step, RUN_STEP_COMPLETED) || unknown || db_cell(rows, i, 6)->i ||
+	    is_done(sim, run, c->step, ROLE_UNDO) ||
+	    (slice_is(step, RUN_STEP_SKIPPED) && c->run_step->goes_on_timed_out))
+		return;
+	trial_break(sim, RULE_SILENCE, c,
+		    "the run is %.*s, %s has happened, and the run says that step %s was not done", SLICE_ARGS(status),
+		    c->service->action->name, c->step);
+}
+
+static void check_ended_runs(struct sim *sim)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial *t = trial_of(sim);
+	struct unit_result result = trial_ask(sim, &trial_runs);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n; i++) {
+		struct slice status = db_cell(rows, i, 3)->s;
+
+		if (!ways_is_terminal(&run_ways, status) && !awaits_somebody(db_cell(rows, i, 5)))
+			trial_break(sim, RULE_STUCK, NULL, "the run stays %.*s for ever, and waits for nobody",
+				    SLICE_ARGS(status));
+		for (unsigned e = 0; e < ledger->n && ways_is_terminal(&run_ways, status); e++) {
+			const struct trial_caller *c = &t->callers[ledger->effects[e].caller];
+
+			if (ledger->effects[e].subject == db_cell(rows, i, 0)->i && c->role == ROLE_ACTION &&
+			    c->run_step && !c->service->repeats)
+				check_told(sim, rows, i, c);
+		}
+	}
+}
+
+/* Does this transition finish a step that calls somebody, so that it is accounted for? */
+static bool finishes(const struct workflow *w, struct slice from, struct slice to)
+{
+	for (size_t i = 0; i < w->steps_n; i++)
+		for (size_t v = 0; v <= w->requesters_n; v++) {
+			const struct step_view *view = &w->steps[i].views[v];
+			const char *begins = view->claim_into ? view->claim_into : w->steps[i].status;
+
+			if (view->allowed && view->start == STARTS_HERE && view->action &&
+			    action_is_outside(view->action) && slice_is(from, begins) &&
+			    slice_is(to, view->successful_state))
+				return true;
+		}
+	return false;
+}
+
+static void check_entity_told(struct sim *sim, bool in_doubt)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial *t = trial_of(sim);
+	struct unit_result result = trial_ask_of(sim, &trial_history, TRIAL_SUBJECT);
+	const struct db_rows *rows = &result.rows[0];
+	unsigned finished = in_doubt, done = 0;
+
+	for (size_t i = 0; i < rows->n; i++)
+		finished += finishes(t->machine->of->entity, db_cell(rows, i, 0)->s, db_cell(rows, i, 1)->s);
+	for (unsigned i = 0; i < ledger->n; i++) {
+		const struct trial_caller *c = &t->callers[ledger->effects[i].caller];
+
+		done += c->role == ROLE_ACTION && !c->service->repeats;
+		if (done > finished)
+			trial_break(sim, RULE_SILENCE, c,
+				    "%s has happened, and step %s neither was done nor is its outcome held as unknown",
+				    c->service->action->name, c->step);
+	}
+}
+
+static void check_entities(struct sim *sim)
+{
+	struct unit_result result = trial_ask(sim, &trial_entities);
+	const struct db_rows *rows = &result.rows[0];
+	bool owned = db_cell(rows, 0, 2)->i, held = owned && db_cell(rows, 0, 3)->i == INT64_MAX;
+
+	if (owned && !held)
+		trial_break(sim, RULE_STUCK, NULL, "the entity stays %.*s for ever",
+			    SLICE_ARGS(db_cell(rows, 0, 1)->s));
+	check_entity_told(sim, held || db_cell(rows, 0, 4)->i || db_cell(rows, 0, 5)->i);
+}
+
+void trial_quiet(struct sim *sim)
+{
+	check_jobs(sim);
+	if (trial_of(sim)->machine->run)
+		check_ended_runs(sim);
+	else
+		check_entities(sim);
+}

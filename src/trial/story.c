@@ -1,0 +1,378 @@
+/*
+ * A schedule as a story: walked once more, with a look at the rows before and after each step of it. What is told is what has
+ * changed, in the definition's own words; reads and rounds that changed nothing are not events.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "trial/parts.h"
+
+#define RUNS_MAX 8
+#define JOBS_MAX 8
+#define STEPS_MAX 24
+
+struct sight_run {
+	int64_t id;
+	char workflow[WORKFLOW_NAME_MAX + 1], status[20], awaits[80], step_status[20];
+	size_t steps_n;
+	struct {
+		int64_t position;
+		char status[20];
+		bool undone;
+	} steps[STEPS_MAX];
+};
+
+/* What there is to see at one moment. */
+struct sight {
+	int64_t now;
+	size_t runs_n;
+	struct sight_run runs[RUNS_MAX];
+	char entity[WORKFLOW_NAME_MAX + 1];
+	bool owned, held;
+	size_t jobs_n;
+	struct {
+		int64_t id;
+		char status[20], queue[80], action[WORKFLOW_NAME_MAX + 1];
+	} jobs[JOBS_MAX];
+	enum sim_actor_state actors[SIM_ACTORS_MAX];
+	bool acting[SIM_ACTORS_MAX];
+};
+
+struct teller {
+	struct explore_listener base;
+	struct trial *t;
+	struct trial_story *story;
+	struct sight was;
+	/* Of the step that is being taken: */
+	const struct trial_caller *caller; /* whose call ends, or lands */
+};
+
+/* ---- looking ---- */
+
+static void put(char *to, size_t size, const struct db_value *v)
+{
+	snprintf(to, size, "%.*s", v->type == DB_NULL ? 0 : (int)v->s.n, v->type == DB_NULL ? "" : v->s.p);
+}
+#define PUT(to, v) put(to, sizeof(to), v)
+
+static void look_at_run(struct sim *sim, const struct db_rows *rows, size_t i, struct sight_run *run)
+{
+	run->id = db_cell(rows, i, 0)->i;
+	PUT(run->workflow, db_cell(rows, i, 1));
+	PUT(run->status, db_cell(rows, i, 3));
+	PUT(run->step_status, db_cell(rows, i, 4));
+	PUT(run->awaits, db_cell(rows, i, 5));
+
+	struct unit_result steps = trial_ask_of(sim, &trial_run_steps, run->id);
+
+	for (size_t s = 0; s < steps.rows[0].n && s < STEPS_MAX; s++) {
+		run->steps[s].position = db_cell(&steps.rows[0], s, 0)->i;
+		PUT(run->steps[s].status, db_cell(&steps.rows[0], s, 1));
+		run->steps[s].undone = db_cell(&steps.rows[0], s, 2)->i;
+		run->steps_n = s + 1;
+	}
+}
+
+static void look_at_rows(struct sim *sim, struct sight *now)
+{
+	struct unit_result result;
+
+	if (trial_of(sim)->machine->run) {
+		result = trial_ask(sim, &trial_runs);
+		for (size_t i = 0; i < result.rows[0].n && i < RUNS_MAX; i++)
+			look_at_run(sim, &result.rows[0], now->runs_n = i, &now->runs[i]);
+		now->runs_n++;
+	} else {
+		result = trial_ask(sim, &trial_entities);
+		PUT(now->entity, db_cell(&result.rows[0], 0, 1));
+		now->owned = db_cell(&result.rows[0], 0, 2)->i;
+		now->held = now->owned && db_cell(&result.rows[0], 0, 3)->i == INT64_MAX;
+	}
+	result = trial_ask(sim, &trial_jobs);
+	for (size_t i = 0; i < result.rows[0].n && i < JOBS_MAX; i++) {
+		now->jobs[i].id = db_cell(&result.rows[0], i, 0)->i;
+		PUT(now->jobs[i].status, db_cell(&result.rows[0], i, 1));
+		PUT(now->jobs[i].queue, db_cell(&result.rows[0], i, 2));
+		PUT(now->jobs[i].action, db_cell(&result.rows[0], i, 3));
+		now->jobs_n = i + 1;
+	}
+}
+
+static void look(struct sim *sim, struct sight *now)
+{
+	memset(now, 0, sizeof *now);
+	now->now = sim->state.now.ms;
+	look_at_rows(sim, now);
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		now->actors[i] = sim->state.actors[i].state;
+		now->acting[i] = sim->state.actors[i].state == SIM_ASKING && sim->state.actors[i].ask == ASK_ACT;
+	}
+}
+
+/* ---- telling ---- */
+
+static void HX_PRINTF(5, 6)
+	tell(struct teller *x, const char *who, const char *file, size_t line, const char *format, ...)
+{
+	struct trial_story *story = x->story;
+	char text[500];
+	va_list args;
+
+	if (story->events_n == TRIAL_EVENTS_MAX)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	story->events[story->events_n++] = (struct trial_event){arena_copy(x->t->arena, slice_str(who)).p,
+								arena_copy(x->t->arena, slice_str(text)).p, file, line};
+}
+
+/* Who an actor is to a reader: callers and drivers are on nodes, and these act. */
+static const char *who_acts(const struct trial *t, unsigned actor)
+{
+	const struct trial_actor *a = &t->actors[actor];
+
+	if (a->part == PART_JANITOR || a->part == PART_WORKER || (a->part == PART_CALLER && t->machine->run))
+		return a->name;
+	return sim_node_name(t->scenario.cast[actor].node);
+}
+
+static size_t line_of_step(const struct trial *t, const char *workflow, int64_t position, const char **ret_name)
+{
+	const struct run_machine *m = trial_machine_of(t, slice_str(workflow), 1);
+
+	*ret_name = "?";
+	if (!m || position < 0 || (size_t)position >= m->definition->steps_n)
+		return 0;
+	*ret_name = m->definition->steps[position].name;
+	return m->definition->steps[position].line;
+}
+
+static void tell_steps(struct teller *x, const char *who, const struct sight_run *was, const struct sight_run *is)
+{
+	const char *file = x->t->machine->of->file, *name;
+
+	for (size_t i = 0; i < is->steps_n; i++) {
+		bool known = was && i < was->steps_n && was->steps[i].position == is->steps[i].position;
+		size_t line = line_of_step(x->t, is->workflow, is->steps[i].position, &name);
+
+		if (!known)
+			tell(x, who, file, line, "step %s is %s", name, is->steps[i].status);
+		else if (is->steps[i].undone && !was->steps[i].undone)
+			tell(x, who, file, line, "step %s is undone", name);
+	}
+}
+
+static void tell_run(struct teller *x, const char *who, const struct sight_run *was, const struct sight_run *is)
+{
+	bool plain = strcmp(is->status, RUN_RUNNING) == 0 || strcmp(is->status, RUN_PENDING) == 0;
+
+	if (!was)
+		tell(x, who, NULL, 0, "starts a run of %s", is->workflow);
+	tell_steps(x, who, was, is);
+	if (was && strcmp(was->status, is->status) == 0 && strcmp(was->awaits, is->awaits) == 0)
+		return;
+	if (strcmp(is->awaits, RUN_AWAITS_PERSON) == 0)
+		tell(x, who, NULL, 0, "the run is %s, and waits for a person: its step is %s", is->status,
+		     is->step_status);
+	else if (is->awaits[0] && !(was && strcmp(was->awaits, is->awaits) == 0))
+		tell(x, who, NULL, 0, "the run is %s: it awaits %s", is->status, is->awaits);
+	else if (!plain)
+		tell(x, who, NULL, 0, "the run is %s", is->status);
+}
+
+static void tell_entity(struct teller *x, const char *who, const struct sight *is)
+{
+	bool claims = is->owned && !x->was.owned, reverts = x->was.owned && !is->owned && strcmp(who, "janitor") == 0;
+
+	if (is->held && !x->was.held)
+		tell(x, who, NULL, 0, "e1 stays %s, held for a person", is->entity);
+	if (strcmp(is->entity, x->was.entity) == 0)
+		return;
+	tell(x, who, NULL, 0, "e1: %s → %s%s", x->was.entity, is->entity,
+	     claims    ? ", a claim"
+	     : reverts ? ", its claim is over: on_unknown is revert"
+		       : "");
+}
+
+static void tell_jobs(struct teller *x, const char *who, const struct sight *is)
+{
+	for (size_t i = 0; i < is->jobs_n; i++) {
+		bool effect = strcmp(is->jobs[i].queue, JOB_QUEUE_AFTER_EFFECTS) == 0;
+		const char *what = effect ? "after-effect" : "job";
+
+		if (i >= x->was.jobs_n)
+			tell(x, who, NULL, 0, "the %s %s is written down", what, is->jobs[i].action);
+		else if (strcmp(is->jobs[i].status, x->was.jobs[i].status) != 0 &&
+			 strcmp(is->jobs[i].status, JOB_RUNNING) != 0)
+			tell(x, who, NULL, 0, "the %s %s is %s", what, is->jobs[i].action, is->jobs[i].status);
+	}
+}
+
+/* Calls that have begun, and callers who have their answer. */
+static void tell_actors(struct teller *x, struct sim *sim, const struct sight *is)
+{
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *actor = &sim->state.actors[i];
+		bool caller = x->t->actors[i].part == PART_CALLER;
+		int64_t subject;
+
+		if (is->acting[i] && !x->was.acting[i]) {
+			struct act_call call = sim_call_of(actor);
+			const struct trial_caller *c = trial_caller_of(x->t, &call, &subject);
+
+			tell(x, who_acts(x->t, i), c ? c->of->file : NULL, c ? c->line : 0, "calls %s, key %.*s",
+			     ((const struct action *)call.action)->name, SLICE_ARGS(call.key));
+		}
+		if (caller && is->actors[i] == SIM_DONE && x->was.actors[i] == SIM_ASKING)
+			tell(x, x->t->actors[i].name, NULL, 0, "hears %d %s", hx_code_http_status(actor->code),
+			     hx_code_name(actor->code));
+	}
+}
+
+static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial *t = x->t;
+
+	if (t->actors[actor].part != PART_CALLER)
+		return;
+	if (t->machine->run) {
+		const struct run_verb *verb = (const struct run_verb *)&sim->state.actors[actor].task;
+
+		for (size_t i = 0; i < t->clicks_n; i++)
+			if (verb->rq == &t->clicks[i].rq)
+				tell(x, t->actors[actor].name, NULL, 0, "%s", t->clicks[i].words);
+		return;
+	}
+
+	const struct trial_fire *fire = &t->fires[ledger->used[t->actors[actor].n] - 1];
+
+	tell(x, t->actors[actor].name, t->machine->of->file, fire->step->line, "fires %s as %s; e1 is %s",
+	     fire->step->step_key, fire->requester, x->was.entity);
+}
+
+static void tell_act(struct teller *x, enum sim_act how)
+{
+	static const char *const words[SIM_ACTS_N] = {
+		[SIM_ACT_OK] = "does it, and says so",
+		[SIM_ACT_FAILED] = "fails: nothing was done, and it says so",
+		[SIM_ACT_UNKNOWN_DONE] = "does it, and the answer is lost",
+		[SIM_ACT_UNKNOWN_NOT] = "does nothing, and no answer comes",
+		[SIM_ACT_UNSETTLED] = "is still at an earlier try",
+		[SIM_ACT_INVALID] = "rejects it",
+		[SIM_ACT_LATE] = "does nothing yet, and no answer comes",
+		[SIM_ACT_LIED] = "does it, and says that it failed",
+	};
+	const struct trial_caller *c = x->caller;
+	const char *said = words[how];
+
+	if (c && c->role == ROLE_ASK && how == SIM_ACT_OK)
+		said = "answers what is asked";
+	tell(x, c ? c->service->action->name : "a service", NULL, 0, "%s", said);
+}
+
+static void tell_time(struct teller *x, struct sim *sim, struct sim_edge edge)
+{
+	static const char *const cut[CUTS_N] = {"was not done", "was done", "is still on its way"};
+	int64_t ms = sim->state.now.ms - x->was.now;
+	bool acting = false;
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
+		acting |= x->was.acting[i];
+	if (!edge.mask)
+		tell(x, "time", NULL, 0, "%lld.%03lld s pass", (long long)(ms / 1000), (long long)(ms % 1000));
+	else
+		tell(x, "time", NULL, 0, "%lld s pass: a node stands still until its lease is over%s%s",
+		     (long long)(ms / 1000), acting ? "; what it had asked for " : "", acting ? cut[edge.how] : "");
+}
+
+static void tell_crash(struct teller *x, struct sim_edge edge)
+{
+	static const char *const cut[CUTS_N] = {"; what it had asked for was not done",
+						"; what it had asked for was done",
+						"; what it had asked for is still on its way"};
+	bool acting = false;
+
+	for (unsigned i = 0; i < x->t->scenario.cast_n; i++)
+		acting |= x->was.acting[i] && x->t->scenario.cast[i].node == edge.who;
+	tell(x, sim_node_name(edge.who), NULL, 0, "is killed%s", acting ? cut[edge.how] : "");
+}
+
+/* ---- along the way ---- */
+
+static void before_step(struct explore_listener *base, struct sim *sim, struct sim_edge edge)
+{
+	struct teller *x = (struct teller *)base;
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	int64_t subject;
+
+	look(sim, &x->was);
+	x->caller = NULL;
+	if (edge.kind == EDGE_ACT) {
+		struct act_call call = sim_call_of(&sim->state.actors[edge.who]);
+
+		x->caller = trial_caller_of(x->t, &call, &subject);
+	} else if (edge.kind == EDGE_LAND) {
+		x->caller = &x->t->callers[ledger->late[edge.how].caller];
+	}
+}
+
+static void tell_edge(struct teller *x, struct sim *sim, struct sim_edge edge)
+{
+	switch ((enum sim_edge_kind)edge.kind) {
+	case EDGE_AGAIN:
+		tell_click(x, sim, edge.who);
+		break;
+	case EDGE_ACT:
+		tell_act(x, edge.how);
+		break;
+	case EDGE_TIME:
+		tell_time(x, sim, edge);
+		break;
+	case EDGE_CRASH:
+		tell_crash(x, edge);
+		break;
+	case EDGE_LAND:
+		tell(x, x->caller->service->action->name, x->caller->of->file, x->caller->line,
+		     "does now what it was asked for before, step %s", x->caller->step);
+		break;
+	default:
+		break;
+	}
+}
+
+static void after_step(struct explore_listener *base, struct sim *sim, struct sim_edge edge)
+{
+	struct teller *x = (struct teller *)base;
+	bool by_actor = edge.kind == EDGE_READ || edge.kind == EDGE_WRITE || edge.kind == EDGE_ACT ||
+			edge.kind == EDGE_AGAIN;
+	const char *who = by_actor ? who_acts(x->t, edge.who) : "the engine";
+	struct sight is;
+
+	look(sim, &is);
+	tell_edge(x, sim, edge);
+	for (size_t i = 0; i < is.runs_n && x->t->machine->run; i++)
+		tell_run(x, who, i < x->was.runs_n ? &x->was.runs[i] : NULL, &is.runs[i]);
+	if (!x->t->machine->run)
+		tell_entity(x, who, &is);
+	tell_jobs(x, who, &is);
+	tell_actors(x, sim, &is);
+}
+
+void trial_tell(struct trial *t, const struct explore_found *found, struct trial_story *story)
+{
+	struct teller *x = arena_zalloc(t->arena, sizeof *x);
+
+	ASSERT(x);
+	x->base = (struct explore_listener){before_step, after_step};
+	x->t = t;
+	x->story = story;
+	t->broken = RULE_ENGINE;
+	t->broken_caller = -1;
+	explore_follow(&t->scenario, found, &x->base);
+	story->rule = t->broken;
+	story->broken = arena_copy(t->arena, slice_str(found->violation)).p;
+	story->shortest = found->shortest;
+	trial_blame(t, story);
+}

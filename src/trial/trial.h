@@ -1,0 +1,112 @@
+/*
+ * A trial: a user's own definitions, walked through by the simulator (sim/) with the engine's own tasks, in a world where services
+ * time out, nodes die and people click twice. It ends with the shortest way to break a rule, told as a story, or with what was seen.
+ *
+ *   definitions ─▶ scenarios: a run for each input; an entity for each status that a step begins in
+ *   each scenario ─▶ walked with 0 mishaps, with 1, … up to all that the bounds allow: the first story has the fewest
+ *
+ * Rules that always hold:
+ *  once      an effect happens at most once for each decision: once under each key
+ *  undone    what is cancelled is undone, and nothing that was undone happens after that
+ *  reverse   compensations go from the last step to the first
+ *  silence   nothing has happened outside that the engine neither has as done nor as unknown, or shows to a person
+ *  stuck     where nothing goes on, nothing is left half done without a person or an event that it waits for
+ *  last      what has ended has ended
+ *  engine    the invariants of sim/invariant.h: a broken one is a fault of ours, and no definition's
+ *
+ * Same files, same options, same seed: the same bytes. Nothing is read from a clock: the limit is a number of edges.
+ */
+#pragma once
+
+#include "model/load.h"
+#include "sim/explore.h"
+#include "trial/world.h"
+
+#define TRIAL_EDGES_A_SECOND 50000 /* --seconds is so many edges: the same on every machine */
+#define TRIAL_STATES_MAX 4000000
+#define TRIAL_NODES_MAX 3
+#define TRIAL_CALLERS_MAX 3
+#define TRIAL_MISHAPS_MAX 9 /* of each kind */
+
+struct trial_options {
+	unsigned nodes, callers;
+	unsigned crashes, pauses, lost, failures;
+	unsigned mishaps; /* of all these together */
+	uint64_t edges_max;
+	uint64_t seed; /* 0: edges are tried in their own order */
+	void (*progress)(void *context, const char *scenario, const struct explore_report *so_far); /* NULL: nobody */
+	void *context;
+};
+
+enum trial_rule {
+	RULE_ENGINE,
+	RULE_ONCE,
+	RULE_UNDONE,
+	RULE_REVERSE,
+	RULE_SILENCE,
+	RULE_STUCK,
+	RULE_LAST,
+	RULES_N,
+};
+const char *trial_rule_name(enum trial_rule rule);
+
+/* One line of a story. */
+struct trial_event {
+	const char *who; /* "caller-1", "node-a", "charge", "time" */
+	const char *what;
+	const char *file; /* of the step or the action that it is about; NULL: of none */
+	size_t line;
+};
+
+#define TRIAL_EVENTS_MAX 400
+
+struct trial_story {
+	enum trial_rule rule;
+	const char *scenario;
+	const char *broken; /* in words */
+	unsigned mishaps;
+	bool shortest;
+	const char *file; /* of what let it happen */
+	size_t line;
+	const char *workflow, *step, *action;
+	const char *field;      /* "on_unknown", "effect"; NULL: none */
+	const char *why;        /* what of that field let it happen, in words */
+	const char *assumption; /* of docs/guarantees.md that does not hold, "A5"; NULL: the definition is to blame */
+	size_t events_n;
+	struct trial_event events[TRIAL_EVENTS_MAX];
+};
+
+/* A step, or what else calls a service, and which of its outcomes were reached. */
+struct trial_covered {
+	const char *workflow, *step, *what, *file;
+	size_t line;
+	unsigned may, seen; /* bits of enum trial_may; of a step that calls nobody: none */
+	bool reached;
+};
+
+#define TRIAL_COVERED_MAX 400
+#define TRIAL_LEFT_OUT_MAX 16
+
+struct trial_report {
+	struct explore_report walked;
+	size_t scenarios_n;
+	bool complete;             /* all of it within the bounds */
+	unsigned complete_mishaps; /* bounded: all with up to so many mishaps was complete; -1u: not even without any */
+	const struct trial_story *story; /* NULL: no rule was broken */
+	size_t covered_n;
+	struct trial_covered covered[TRIAL_COVERED_MAX];
+	size_t left_out_n;
+	const char *left_out[TRIAL_LEFT_OUT_MAX]; /* what was not explored, in words */
+};
+
+/*
+ * The definitions have been checked and have no errors; they are changed for the trial (sql actions count instead of running). All
+ * that the report points to lives in the arena. HX_VALIDATION_ERROR: there is nothing here that can be explored.
+ */
+enum hx_code trial_run(const struct definition_set *set, const struct trial_world *world,
+		       const struct trial_options *options, struct arena *arena, struct trial_report *ret_report,
+		       struct hx_error *err) HX_MUST_CHECK;
+
+/* As words for a person, and as one JSON object with a line end. */
+void trial_report_words(const struct trial_report *report, const struct trial_options *options, struct strbuf *out);
+void trial_report_json(const struct trial_report *report, const struct trial_options *options, struct strbuf *out);

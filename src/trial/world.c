@@ -1,0 +1,147 @@
+/* See world.h. */
+#include "trial/world.h"
+
+#include "model/fields.h"
+#include "model/load.h"
+
+static const char *const may_names[MAYS_N + 1] = {
+	"done", "failed", "rejected", "failed_after", "timeout", "timeout_after", "late", NULL,
+};
+
+const char *trial_may_name(enum trial_may may)
+{
+	return may_names[may];
+}
+
+static void read_may(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct trial_service_said *service = ret;
+
+	if (!reader_array(r, node, field->name, 1, MAYS_N))
+		return;
+	json_node_for_each(word, node)
+	{
+		int may;
+
+		if (reader_choice(r, word, field->name, may_names, &may))
+			service->may |= 1u << may;
+	}
+}
+
+static void read_dedupes(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct trial_service_said *service = ret;
+
+	service->dedupes_said = reader_bool(r, node, field->name, &service->dedupes);
+}
+
+/* The tree goes with the reading; what it returns stays. */
+static struct json keep_json(const struct reader *r, const struct json_node *node)
+{
+	return json_trust(arena_copy(r->arena, node->value.raw));
+}
+
+static void read_returns(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	(void)field;
+	((struct trial_service_said *)ret)->returns = keep_json(r, node);
+}
+
+static const struct field service_fields[] = {
+	{"may", FIELD_OWN(read_may)},
+	{"dedupes", FIELD_OWN(read_dedupes)},
+	{"guesses", FIELD_BOOL(struct trial_service_said, guesses)},
+	{"voids", FIELD_BOOL(struct trial_service_said, voids)},
+	{"returns", FIELD_OWN(read_returns)},
+	{0},
+};
+
+static void read_services(const struct reader *outer, const struct json_node *node, const struct field *field,
+			  void *ret)
+{
+	struct trial_world *world = ret;
+	struct trial_service_said *services = reader_map(outer, node, field->name, TRIAL_SERVICES_MAX,
+							 sizeof *services);
+	struct reader r = *outer;
+	size_t n = 0;
+
+	if (!services)
+		return;
+	json_node_for_each(member, node)
+	{
+		struct trial_service_said *service = &services[n++];
+		char where[100];
+
+		snprintf(where, sizeof where, "service %s", excerpt_of(member->name).text);
+		r.where = where;
+		service->name = reader_keep(&r, member->name);
+		service->line = member->name_at.line;
+		if (reader_object(&r, member, "a service"))
+			fields_read(&r, member, service_fields, service);
+	}
+	world->services_n = n;
+	world->services = services;
+}
+
+static void read_inputs(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct trial_world *world = ret;
+
+	if (!reader_array(r, node, field->name, 1, TRIAL_INPUTS_MAX))
+		return;
+	json_node_for_each(input, node) world->inputs[world->inputs_n++] = keep_json(r, input);
+}
+
+static const struct field world_fields[] = {
+	{"inputs", FIELD_OWN(read_inputs)},
+	{"services", FIELD_OWN(read_services)},
+	{0},
+};
+
+static void read_world(const struct reader *r, const struct json_node *root, void *ret)
+{
+	if (reader_object(r, root, "a world"))
+		fields_read(r, root, world_fields, ret);
+}
+
+void trial_world_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+		       struct trial_world *ret)
+{
+	struct reader r = {.findings = findings, .arena = arena, .place = {.file = file}};
+
+	*ret = (struct trial_world){0};
+	if (!reader_configuration(&r, text, read_world, ret, &ret->file))
+		*ret = (struct trial_world){0};
+}
+
+const struct trial_service_said *trial_world_service(const struct trial_world *world, const char *action)
+{
+	for (size_t i = 0; i < world->services_n; i++)
+		if (world->services[i].name && strcmp(world->services[i].name, action) == 0)
+			return &world->services[i];
+	return NULL;
+}
+
+#define KNOWN_MAX 1000
+
+void trial_world_check(const struct trial_world *world, const struct definition_set *set, struct findings *findings)
+{
+	struct reader r = {.findings = findings, .arena = findings->arena, .place = {.file = world->file}};
+	const char *known[KNOWN_MAX + 1] = {NULL};
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		for (size_t a = 0; a < set->items[i]->actions_n && n < KNOWN_MAX; a++)
+			known[n++] = set->items[i]->actions[a].name;
+	for (size_t i = 0; i < world->services_n; i++) {
+		const struct trial_service_said *service = &world->services[i];
+		bool is_known = false;
+
+		for (size_t k = 0; k < n; k++)
+			is_known |= strcmp(known[k], service->name) == 0;
+		if (!is_known)
+			reader_report(&r, service->line, "service", "no definition has an action \"%s\"%s",
+				      excerpt_of(slice_str(service->name)).text,
+				      reader_suggest(&r, slice_str(service->name), known).text);
+	}
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# hapax explore, by its output and exit codes: the classic mistakes of examples/explore are found, their mended twins are clean, and the
+# same question has the same answer.
+set -u
+. tests/support/cli.sh
+examples=$root/examples/explore
+
+world_of() { # example
+	[ ! -e "$examples/$1.world.json" ] || printf '%s\n' --world "$examples/$1.world.json"
+}
+# found EXAMPLE RULE WORDS FIELD: the story ends as it should, and its twin has none.
+found() {
+	# shellcheck disable=SC2046
+	exits 1 explore "$examples/$1.json" $(world_of "$1") && says "found: $2: $3" && says_like "$1.json:[0-9]+: workflow .*, $4: " &&
+		complains "a rule was broken" || return 1
+	# shellcheck disable=SC2046
+	exits 0 explore "$examples/$1.mended.json" $(world_of "$1.mended") && says_like '^complete: ' && ! says 'not reached' && silent err
+}
+found double-charge once "charge has happened twice" on_unknown
+result a_double_charge_after_a_timeout
+found refund-before-void undone "the run is CANCELLED, charge has happened, and refund has not" on_unknown
+result a_refund_before_the_charge_is_void
+exits 1 explore "$examples/refund-before-void.json" --world "$examples/refund-before-void.world.json" && says "to blame: assumption A6"
+result an_assumption_is_blamed_where_the_definition_is_right
+found mail-in-the-action once "Mail has happened twice" on_unknown
+result a_mail_in_the_action
+found claim-without-probe once "Pay has happened twice" on_unknown
+result a_claim_without_a_probe
+
+exits 1 explore "$examples/claim-without-probe.json" --json && jq -e '.verdict == "found" and .found.rule == "once" and .found.step == "pay"
+	and .found.field == "on_unknown" and .found.line == 6 and .found.shortest and .found.mishaps == 1
+	and ([.found.story[].who] | index("caller-2") and index("janitor")) and (.covered | length == 1)' <out >/dev/null
+result the_story_as_json
+
+exits 0 explore "$root/examples/order/order.json" --mishaps 1 && says_like '^complete: ' && says 'order approve not reached'
+result the_order_of_the_examples_is_clean
+echo '{ "inputs": [ { "total": 2000 } ] }' >rich.json
+exits 0 explore "$root/examples/order/order.json" --world rich.json --mishaps 0 && ! says 'not reached$'
+result an_input_leads_to_the_other_side_of_a_condition
+exits 1 explore "$root/examples/billing/workflows" && says "found: once: CloseBilling has happened twice"
+result what_billing_says_in_words
+
+exits 1 explore "$examples/mail-in-the-action.json" && cp out first && exits 1 explore "$examples/mail-in-the-action.json" && cmp out first &&
+	exits 1 explore "$examples/mail-in-the-action.json" --seed 7 && cp out seventh &&
+	exits 1 explore "$examples/mail-in-the-action.json" --seed 7 && cmp out seventh
+result the_same_seed_gives_the_same_bytes
+
+sed 's/"claimed"/"keyed"/' "$examples/claim-without-probe.json" >flows/keyed.json
+echo '{ "services": { "Pay": { "dedupes": false } } }' >world.json
+exits 0 explore flows/keyed.json && exits 1 explore flows/keyed.json --world world.json && says "to blame: assumption A5"
+result a_service_that_does_not_keep_its_word
+echo '{ "services": { "Pay": { "may": ["done", "failed_after"] } } }' >world.json
+exits 1 explore flows/keyed.json --world world.json && says "found: silence: Pay has happened" && says ", on_5xx: "
+result a_service_that_fails_after_it_has_acted
+exits 0 explore flows/keyed.json --crashes 0 --pauses 0 --lost 0 --failures 0 && says "Pay: done; not reached: failed rejected"
+result without_mishaps
+exits 0 explore flows/keyed.json --nodes 1 --callers 1 && says "1 node, 1 caller;" && exits 0 explore flows/keyed.json --mishaps 3 --seconds 1 &&
+	says_like '^(bounded: all schedules with up to [0-9] mishap|complete)'
+result bounds
+
+printf '{\n "servces": { } }\n' >world.json
+exits 2 explore flows/keyed.json --world world.json && silent out && complains 'world.json:2: error: ' && complains '"services"'
+result a_field_that_is_none
+printf '{ "services": {\n "Pya": { } } }\n' >world.json
+exits 2 explore flows/keyed.json --world world.json && complains 'world.json:2: error: service: no definition has an action "Pya"; did you mean "Pay"?'
+result a_service_that_nobody_calls
+echo '{ "services": { "Pay": { "may": ["dne"], "dedupes": 1 } } }' >world.json
+exits 2 explore flows/keyed.json --world world.json && complains '"done"' && complains dedupes
+result words_and_types
+exits 2 explore nowhere.json && silent out && complains nowhere.json && exits 2 explore flows/keyed.json --world nowhere.json &&
+	exits 2 explore flows/keyed.json --nodes 4 && complains "--nodes is a number from 1 to 3" && exits 2 explore flows/keyed.json --seed x &&
+	exits 2 explore && complains PATH
+result usage
+echo '{ "workflow": "b", "kind": "batch", "actions": { "do": { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" } }, "item_action": "do" }' >flows/b.json
+exits 2 explore flows/b.json && complains "nothing here that can be explored"
+result a_batch_alone
+"$hapax" explore --help | grep -oE '^  --[a-z-]+' | tr -d ' ' | in_manual hapax-explore.1 &&
+	"$hapax" explore --help | sed -n 's/^  \([0-9][0-9]*\)  .*/.B \1/p' | sort -u | in_manual hapax-explore.1
+result the_manual_has_every_option
+# Every field of a world, and all that a service may do, is on the page.
+{ sed -n 's/^	{"\([a-z_]*\)", FIELD.*/\1/p' "$root/src/trial/world.c"
+	sed -n '/^static const char \*const may_names/,/};/p' "$root/src/trial/world.c" | grep -oE '"[a-z_]+"' | tr -d '"'; } >fields
+page_has() { grep -qF "| \`$1\` |" "$root/docs/explore.md" || { echo "not in docs/explore.md: $1" && false; }; }
+test "$(wc -l <fields)" -ge 14 && while read -r field; do page_has "$field" || break; done <fields
+result the_page_has_every_field
+exit 0
