@@ -75,6 +75,7 @@ extern "C" {
 	X(KEY_REUSED, 46, 422, 2, "this key has a run of another workflow") \
 	X(CALLER_MISMATCH, 48, 422, 2, "this key was used by another caller") \
 	X(FINGERPRINT_MISMATCH, 26, 422, 2, "this key was used with another request") \
+	X(CANNOT_MIGRATE, 60, 422, 2, "what the run has done does not fit that version of its definition") \
 	X(DEFINITION_INVALID, 27, 422, 1, "a definition or the configuration has errors") \
 	X(HEAD_TOO_LARGE, 28, 431, 6, "the header fields are too large") \
 	X(NO_MEMORY, 29, 500, 70, "out of memory") \

@@ -225,6 +225,7 @@ void api_run_history(struct http_call *call);
 void api_run_cancel(struct http_call *call);
 void api_run_retry(struct http_call *call);
 void api_run_restart(struct http_call *call);
+void api_run_migrate(struct http_call *call);
 void api_run_pause(struct http_call *call);
 void api_run_resume(struct http_call *call);
 void api_run_event(struct http_call *call);

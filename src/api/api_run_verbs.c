@@ -1,11 +1,12 @@
 /*
- * What callers do to a run: cancel, retry, pause, resume, send an event, decide an approval, say what became of a step that
+ * What callers do to a run: cancel, retry, pause, resume, migrate, send an event, decide an approval, say what became of a step that
  * is UNKNOWN. All of them are one task (flow/run_verb.h), and differ in what they read from the request.
  *
  *   request ─▶ (approval: read the run for its entry_lock ─▶ take it) ─▶ the verb, in the run's lane ─▶ (release) ─▶ answer
  */
 #include "api/api.h"
 #include "api/api_gate.h"
+#include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "base/json_write.h"
@@ -16,6 +17,8 @@
 #define VERB_BYTES_MAX (512u << 20)
 #define PERSON_BYTES_MAX 255
 #define COMMENT_BYTES_MAX 4096
+#define MEMBERS_BYTES_MAX 4096
+#define RENAMES_BYTES_MAX (1u << 20)
 
 struct verb_call {
 	struct api_task task;
@@ -51,6 +54,18 @@ static void write_restarted(const struct run_verb *v, struct strbuf *text)
 	strbuf_add_char(text, '}');
 }
 
+/* Of a dry run: as it would be. */
+static void write_migrated(const struct run_verb *v, struct strbuf *text)
+{
+	strbuf_add_char(text, '{');
+	json_more_id(text, "id", "run", v->rq->subject);
+	json_more_text(text, "status", slice_str(v->status));
+	json_more_int(text, "version", v->version);
+	json_more_int(text, "definitionVersion", v->rq->definition_version);
+	json_more_bool(text, "dryRun", v->rq->dry_run);
+	strbuf_add_char(text, '}');
+}
+
 /* The verb as it is told when it is done, or before, in the unit that gets it done. */
 static void write_answer(const void *of, struct strbuf *text)
 {
@@ -58,6 +73,10 @@ static void write_answer(const void *of, struct strbuf *text)
 
 	if (v->rq->kind == RUN_RESTART) {
 		write_restarted(v, text);
+		return;
+	}
+	if (v->rq->kind == RUN_MIGRATE) {
+		write_migrated(v, text);
 		return;
 	}
 	strbuf_add_char(text, '{');
@@ -92,15 +111,33 @@ static void note_done(struct verb_call *vc)
 	if (vc->task.call->gate && !vc->verb.changed)
 		api_gate_not_carried(vc->task.call->gate);
 	/* One that nobody had begun is cancelled here and now; all others end where they are driven. */
-	if (vc->verb.changed && vc->verb.row.machine && vc->rq.kind != RUN_RESTART)
+	if (vc->verb.changed && vc->verb.row.machine && vc->rq.kind != RUN_RESTART && vc->rq.kind != RUN_MIGRATE)
 		tally_add(&api_parts(vc->task.call)->metrics->runs_ended, vc->verb.row.machine->definition->name,
 			  vc->verb.status);
+}
+
+/* The first step that does not fit is told by itself, too. */
+static void respond_misfit(struct verb_call *vc)
+{
+	struct problem problem = {.code = HX_CANNOT_MIGRATE, .detail = slice_str(vc->detail)};
+	LOCAL_STRBUF(members, MEMBERS_BYTES_MAX);
+
+	strbuf_add_str(&members, "\"step\":");
+	json_quote(slice_str(vc->verb.migration.misfit), &members);
+	problem.members = strbuf_slice(&members);
+	http_respond_problem(vc->task.call->exchange, &problem);
+	api_task_free(&vc->task);
 }
 
 static void respond_and_free(struct verb_call *vc)
 {
 	enum hx_code code = vc->code == HX_CONFIG_ERROR ? HX_BUSY : vc->code;
 	struct api_told told = {0};
+
+	if (code == HX_CANNOT_MIGRATE && vc->verb.migration.misfit) {
+		respond_misfit(vc);
+		return;
+	}
 
 	if (code == HX_OK) {
 		note_done(vc);
@@ -242,6 +279,64 @@ void api_run_restart(struct http_call *call)
 	if (api_body(call, known, &body) &&
 	    api_name_member(call, body, "from", "from is the name of a step", &rq.name) &&
 	    read_input(call, body, &rq.data))
+		verb_start(call, &rq);
+}
+
+/* ---- migrate ---- */
+
+/* {"old": "new"}, names of steps; in the exchange's arena, without escapes. False after answering. */
+static bool read_renames(struct http_call *call, struct json body, struct slice *ret_json)
+{
+	struct json map, name, value;
+	struct json_iter it;
+	LOCAL_STRBUF(text, RENAMES_BYTES_MAX);
+
+	if (!json_find(body, slice_str("steps"), &map))
+		return true;
+	if (json_type(map) != JSON_OBJECT)
+		return api_invalid(call, "steps is an object: the old name of a step, and its new one");
+	it = json_iter_of(map);
+	strbuf_add_char(&text, '{');
+	while (json_iter_member(&it, &name, &value)) {
+		struct slice old = json_string_decode(name, call->arena), new = slice_of(NULL, 0);
+
+		if (json_type(value) == JSON_STRING)
+			new = json_string_decode(value, call->arena);
+		if (!old.p || !new.p || !name_is_valid(old) || !name_is_valid(new))
+			return api_invalid(call, "steps has a name that no step can have");
+		if (slice_eq(old, new))
+			continue;
+		json_more_text(&text, old.p, new);
+	}
+	strbuf_add_char(&text, '}');
+	*ret_json = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
+	return ret_json->p || api_refuse(call, HX_TOO_LARGE, "steps is too large");
+}
+
+static bool read_target(struct http_call *call, struct json body, struct run_verb_request *rq)
+{
+	struct json value;
+	struct hx_error err;
+
+	if (!json_find(body, slice_str("definitionVersion"), &value) ||
+	    json_int64(value, &err, &rq->definition_version) || rq->definition_version < 1)
+		return api_invalid(call, "definitionVersion is a whole number from 1 on");
+	if (!json_find(body, slice_str("dryRun"), &value))
+		return true;
+	if (json_type(value) != JSON_BOOL)
+		return api_invalid(call, "dryRun is true or false");
+	rq->dry_run = json_bool(value);
+	return true;
+}
+
+void api_run_migrate(struct http_call *call)
+{
+	static const char *const known[] = {"definitionVersion", "steps", "dryRun", "version", NULL};
+	struct run_verb_request rq = {.kind = RUN_MIGRATE, .requester = api_requester(call)};
+	struct json body;
+
+	if (api_body(call, known, &body) && read_target(call, body, &rq) && read_renames(call, body, &rq.data) &&
+	    api_version(call, body, &rq.version))
 		verb_start(call, &rq);
 }
 

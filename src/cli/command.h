@@ -35,10 +35,11 @@ enum place_kind {
 	PLACE_QUERY,  /* a parameter of the query; of a switch "true" */
 	PLACE_HEADER, /* a header field of all questions of the command */
 	PLACE_TEXT,   /* a member of the body */
-	PLACE_JSON,   /* the same, JSON that is written here, in a file (@FILE) or comes over standard input (-) */
+	PLACE_JSON, /* the same, JSON that is written here, in a file (@FILE) or comes over standard input (-); of a switch true */
 	PLACE_NUMBER, /* the same, a whole number from min to max */
 	PLACE_MONEY,  /* the same, of the smallest unit, in digits alone */
 	PLACE_TIME,   /* the same, a time, or a duration from now on */
+	PLACE_NAMES,  /* the same, an object: OLD=NEW, and more after commas */
 	PLACE_WORD,   /* the same, done or not_done: what became of something unknown, in a person's word */
 };
 

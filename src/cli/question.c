@@ -157,6 +157,34 @@ static enum hx_code add_word(struct client *client, const struct given *given, s
 	return HX_OK;
 }
 
+/* a=b,c=d */
+static enum hx_code add_names(struct client *client, const struct given *given, struct hx_error *err)
+{
+	const char *at = given->text;
+
+	question_member(client, given->name);
+	strbuf_add_char(&client->body, '{');
+	for (;;) {
+		size_t n = strcspn(at, ",");
+		struct slice pair = slice_of(at, n);
+		const char *equals = memchr(at, '=', n);
+
+		if (!equals || equals == at || equals == at + n - 1)
+			return error_set(err, HX_VALIDATION_ERROR, "%s is OLD=NEW, with commas between several, not %s",
+					 given->told, excerpt_of(pair).text);
+		json_quote(slice_of(at, (size_t)(equals - at)), &client->body);
+		strbuf_add_char(&client->body, ':');
+		json_quote(slice_of(equals + 1, n - (size_t)(equals - at) - 1), &client->body);
+		at += n;
+		if (!*at)
+			break;
+		at++;
+		strbuf_add_char(&client->body, ',');
+	}
+	strbuf_add_char(&client->body, '}');
+	return HX_OK;
+}
+
 static enum hx_code add_given(struct client *client, const struct given *given, struct hx_error *err)
 {
 	switch (given->to->kind) {
@@ -176,6 +204,8 @@ static enum hx_code add_given(struct client *client, const struct given *given, 
 		return question_add_number(client, given, err);
 	case PLACE_TIME:
 		return add_time(client, given, err);
+	case PLACE_NAMES:
+		return add_names(client, given, err);
 	case PLACE_WORD:
 		return add_word(client, given, err);
 	}
@@ -292,6 +322,10 @@ static void add_switch(struct client *client, const struct command_option *optio
 		client_query(client, name, "true");
 	else if (option->to.kind == PLACE_QUERY && text)
 		client_query(client, text, "true");
+	else if (option->to.kind == PLACE_JSON && is_given) {
+		question_member(client, name);
+		strbuf_add_str(&client->body, "true");
+	}
 }
 
 static enum hx_code add_option(struct client *client, const struct command_option *option, const char *value,

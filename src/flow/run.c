@@ -13,8 +13,11 @@
 
 #define STEP_COLUMNS_SQL                                                                                               \
 	"t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at, t.undone_at,"                        \
-	" t.made_by, t.made_with"
-#define STEP_OUT "ititiiiit"
+	" t.made_by, t.made_with, (SELECT v.definition_version FROM hx_run v WHERE v.subject = t.run)"
+#define STEP_OUT                                                                                                       \
+	"ititiii"                                                                                                      \
+	"it"                                                                                                           \
+	"i"
 
 #define JOB_COLUMNS_SQL "s.status, s.version, s.doubt, j.attempt, j.output, j.error"
 #define JOB_OUT "tiiitt"

@@ -11,6 +11,7 @@
  *   cancel   PENDING WAITING PAUSED RUNNING FAILED ─▶ CANCELLING, a claim is kept ─ settle, undo in reverse ─▶ CANCELLED
  *   pause    PENDING WAITING RUNNING ─▶ PAUSED, a claim is kept: the step under way is recorded, no other is begun
  *   resume   PAUSED ─▶ RUNNING while a step is under way, else PENDING
+ *   migrate  PENDING WAITING PAUSED FAILED CANCELLING, nothing under way ─▶ the same, of another version (run_migrate.h)
  *
  *   RUNNING with an owner: a node carries the step out, under that lease. RUNNING without one: a worker does, as a job.
  *   RUNNING* past its time: the node was lost; whoever seizes it finds a step in doubt, and its on_unknown decides.
@@ -29,11 +30,13 @@
  *
  * Invariants (the simulator checks each of them on every edge):
  *  R1  One run for each (workspace, key), ever: the row stays when retention takes the rest.
- *  R2  A step has at most one row, and it never changes but for its undone_at, which is set once.
+ *  R2  A step has at most one row, and it never changes but for its undone_at, which is set once; and, where the run is migrated to
+ *      another version (run_migrate.h), its position.
  *  R3  No action is begun but in a unit that is durable, under a fence that nobody else has had, while its lease is
  *      trusted; and none for a position that has a row.
  *  R4  The key of a step's effect is (run, step, redo), that of its compensation (run, step, "undo"): the same for every
- *      attempt, on every node. redo rises only when a person retries a step that has certainly failed.
+ *      attempt, on every node, whatever the step is called by now (run_fit.h). redo rises only when a person retries a step
+ *      that has certainly failed, or has the run migrated while such a one waits to be tried again.
  *  R5  A terminal status is written with the last step, or after the last compensation, and never left again but by
  *      `retry` and `cancel` out of FAILED, and of a child by its parent's cancel out of COMPLETED. CANCELLED only when no
  *      COMPLETED step with `compensate` lacks its marker, and no step with one is in doubt (one without is left UNKNOWN:
@@ -183,7 +186,8 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")                                                       \
 	X(RUN_RESTART_OF, INT, restart_of, "r.restart_of")                                                             \
 	X(RUN_RESTARTED_BY, INT, restarted_by, "r.restarted_by")                                                       \
-	X(RUN_ATTRIBUTES, TEXT, attributes, "r.attributes")
+	X(RUN_ATTRIBUTES, TEXT, attributes, "r.attributes")                                                            \
+	X(RUN_RENAMED, TEXT, renamed, "r.renamed")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
@@ -282,7 +286,8 @@ struct run_row {
 	struct slice owner, workspace, requester, key, trace, input, output, error; /* the same */
 	struct slice awaits, step_status;                                           /* the same */
 	struct slice attributes;                                                    /* as they are kept; the same */
-	size_t position; /* where it stands; steps_n: at the end */
+	struct slice renamed; /* names of steps in keys, where they are others: run_fit.h; the same */
+	size_t position;      /* where it stands; steps_n: at the end */
 	const struct run_done *done;
 	struct run_stood stood;
 	int64_t step_started_at;                                         /* 0: it has not */
@@ -296,7 +301,8 @@ struct run_row {
 };
 /*
  * Of the result of run_read() or run_read_key(). HX_NOT_FOUND: no row. HX_CONFIG_ERROR: this node does not know the definition
- * in that version (yet); *ret_row has all but what depends on it. HX_TOO_LARGE: the arena is full.
+ * in that version (yet); *ret_row has all but what depends on it. HX_TOO_LARGE: the arena is full. HX_BUSY: it was migrated to another
+ * version while it was read, on a connection that does not see one moment: to be read again.
  */
 enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machine_of, const void *context,
 			  struct arena *arena, struct run_row *ret_row) HX_MUST_CHECK;

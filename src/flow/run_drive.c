@@ -154,6 +154,8 @@ static void run_drive_take_read(struct run_drive *d, const struct answer *answer
 	code = run_row_take(answer->result, d->policy->machine_of, d->policy->context, d->arena, &d->row);
 	if (code == HX_CONFIG_ERROR) {
 		missing(d, answer);
+	} else if (code == HX_BUSY) {
+		task_go(&d->task, DRIVE_READING);
 	} else if (code) {
 		task_end(&d->task, code);
 	} else if (d->holding && (!d->row.owned || d->row.fence != fence)) {

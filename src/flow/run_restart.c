@@ -11,7 +11,9 @@
 DB_STMT(stmt_old, "run_restarted", "ii", "",
 	"UPDATE hx_run SET restarted_by = ?2 WHERE subject = ?1 AND restarted_by IS NULL AND expired = 0");
 
-DB_STMT(stmt_new, "run_restart_of", "ii", "", "UPDATE hx_run SET restart_of = ?2 WHERE subject = ?1");
+/* What passes is undone under the keys that it was done under. */
+DB_STMT(stmt_new, "run_restart_of", "ii", "",
+	"UPDATE hx_run SET restart_of = ?2, renamed = (SELECT o.renamed FROM hx_run o WHERE o.subject = ?2) WHERE subject = ?1");
 
 /* ?4: positions of steps that are to be told the input of the run that has carried them out. */
 DB_STMT(stmt_steps, "run_restart_steps", "iiit", "",

@@ -3,7 +3,7 @@
  *
  *   run        stays, with its key: expired = 1, without input, output, error, trace and requester
  *   subject    stays, with the head of the history: the last word on rows that are gone
- *   run_step, run_event, history   go
+ *   run_step, run_event, history with its notes   go
  *
  * A run that somebody retries or cancels at the same moment: both units hold the subject still, so one of them comes first.
  * The retry first: the run is not finished any more, and the verdict is lost. This first: the version has risen, and whoever

@@ -16,7 +16,8 @@ enum {
 	STEP_COMPLETED_AT,
 	STEP_UNDONE_AT,
 	STEP_MADE_BY,
-	STEP_MADE_WITH
+	STEP_MADE_WITH,
+	STEP_OF_VERSION
 };
 enum { OUT_JOB_STATUS, OUT_JOB_VERSION, OUT_JOB_DOUBT, OUT_JOB_ATTEMPT, OUT_JOB_OUTPUT, OUT_JOB_ERROR };
 
@@ -92,17 +93,20 @@ static void take_run(const struct db_value *cells, struct arena *arena, struct r
 	ASSERT(row->status);
 }
 
-/* Steps come by position, each after the one before: the rows are the way that the run has taken. */
-static void take_steps(const struct db_rows *rows, struct arena *arena, struct run_row *row)
+/* Steps come by position, each after the one before: the rows are the way that the run has taken. False: of another version. */
+static bool take_steps(const struct db_rows *rows, struct arena *arena, struct run_row *row)
 {
 	const struct run_definition *definition = row->definition;
+	int64_t version = rows->n ? db_cell(rows, 0, STEP_OF_VERSION)->i : row->machine->version;
 
+	if (version != row->machine->version) /* mutant: torn-versions -> if (version < 0) */
+		return false;
 	for (size_t i = 0; i < rows->n; i++) {
 		struct run_done *done = arena_zalloc(arena, sizeof *done);
 		size_t position = (size_t)db_cell(rows, i, STEP_POSITION)->i;
 
 		if (!done)
-			return;
+			break;
 		ASSERT(position < definition->steps_n);
 		*done = (struct run_done){
 			.before = row->done,
@@ -121,6 +125,7 @@ static void take_steps(const struct db_rows *rows, struct arena *arena, struct r
 		row->done = done;
 		row->position = run_next_position(definition, position, done->output);
 	}
+	return true;
 }
 
 /* What the run's row says of the step where it is counts for nothing. */
@@ -178,7 +183,10 @@ enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machi
 		ret_row->stood = (struct run_stood){0};
 		return HX_CONFIG_ERROR;
 	}
-	take_steps(&result->rows[1], arena, ret_row);
+	if (!take_steps(&result->rows[1], arena, ret_row)) {
+		drop_step(ret_row);
+		return HX_BUSY;
+	}
 	check_step(&rows->cells[RUN_AT_STEP], ret_row);
 	take_job(&result->rows[2], arena, ret_row);
 	return arena->failed ? HX_TOO_LARGE : HX_OK;

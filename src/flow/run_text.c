@@ -8,12 +8,24 @@
 #define TEXT_BYTES_MAX (48u << 20)
 #define MESSAGE_BYTES_MAX 500
 
+/* A step that was renamed keeps the name that its calls have had. */
+static struct slice name_in_keys(const struct run_drive *d, const struct run_step *step)
+{
+	struct slice in_keys = slice_str(step->name);
+	struct json name;
+
+	if (d->row.renamed.p && json_find(json_trust(d->row.renamed), in_keys, &name))
+		in_keys = slice_of(name.raw.p + 1, name.raw.n - 2); /* mutant: renamed-in-keys -> ; */
+	return in_keys;
+}
+
 struct slice run_make_key(const struct run_drive *d, const struct run_step *step, int64_t redo,
 			  const struct run_done *undone)
 {
 	LOCAL_STRBUF(key, TEXT_BYTES_MAX);
 
-	strbuf_addf(&key, "%s/%s/", id_text("run", drive_acts_for(d, undone)).text, step->name);
+	strbuf_addf(&key, "%s/%.*s/", id_text("run", drive_acts_for(d, undone)).text,
+		    SLICE_ARGS(name_in_keys(d, step)));
 	if (undone)
 		strbuf_add_str(&key, "undo");
 	else

@@ -28,9 +28,9 @@ static void end_unchanged(struct run_verb *v)
 }
 
 static const char *const verb_names[] = {
-	[RUN_CANCEL] = "cancel",   [RUN_PAUSE] = "pause", [RUN_RESUME] = "resume",
-	[RUN_RETRY] = "retry",     [RUN_EVENT] = "event", [RUN_APPROVE] = "approve",
-	[RUN_RESOLVE] = "resolve", [RUN_OBEY] = "asked",  [RUN_RESTART] = "restart",
+	[RUN_CANCEL] = "cancel",   [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",   [RUN_RETRY] = "retry",
+	[RUN_EVENT] = "event",     [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve", [RUN_OBEY] = "asked",
+	[RUN_RESTART] = "restart", [RUN_MIGRATE] = "migrate",
 };
 
 /* Does this verb lead there from where the run stands? */
@@ -317,6 +317,50 @@ static void decide_restart(struct run_verb *v, const struct answer *answer)
 		end_run_verb(v, HX_TOO_LARGE, NULL);
 }
 
+/* Of the version that it is to have, whose parts were read beside it. */
+static void decide_fitting(struct run_verb *v, const struct answer *answer)
+{
+	const char *detail = NULL;
+	enum hx_code code = run_migrate_decide(&answer->result->rows[VERB_LINE_MIGRATE], &v->row, v->arena,
+					       &v->migration, &detail);
+
+	if (code == HX_BUSY)
+		task_go(&v->task, VERB_READING);
+	else if (code)
+		end_run_verb(v, code, detail);
+	else if (v->rq->dry_run)
+		end_unchanged(v);
+	else
+		write_to(v, answer, v->row.status);
+}
+
+static void decide_migrate(struct run_verb *v, const struct answer *answer)
+{
+	const struct run_policy *policy = v->rq->policy;
+	int64_t version = v->rq->definition_version;
+
+	v->due = false;
+	v->migration = (struct run_migration){
+		.version = version, .renames = v->rq->data, .requester = v->rq->requester};
+	if (v->row.machine->version == version) {
+		end_unchanged(v);
+		return;
+	}
+	if (v->row.scope.p)
+		end_run_verb(v, HX_WRONG_STATUS,
+			     "it is a part of the run that has started it, and is migrated with that");
+	else if (!leads(v, v->row.status))
+		end_run_verb(v, HX_WRONG_STATUS,
+			     is_in(v, RUN_RUNNING) ? "a step of it is RUNNING" : "the run has ended");
+	else if (!run_migrate_has_target(&answer->result->rows[VERB_LINE_MIGRATE]))
+		end_run_verb(v, HX_NOT_FOUND, "its workflow has no such version");
+	else if (!(v->migration.to = policy->machine_of(policy->context, slice_str(v->row.machine->definition->name),
+							version)))
+		end_run_verb(v, HX_CONFIG_ERROR, "this node does not know that version (yet)");
+	else
+		decide_fitting(v, answer);
+}
+
 /* The word is noted as heard, whatever comes of it; so a verb that leads nowhere is a write, too. */
 static void decide_asked(struct run_verb *v, const struct answer *answer)
 {
@@ -351,6 +395,7 @@ static void run_verb_decide(struct run_verb *v, const struct answer *answer)
 		[RUN_CANCEL] = decide_cancel,   [RUN_PAUSE] = decide_pause, [RUN_RESUME] = decide_resume,
 		[RUN_RETRY] = decide_retry,     [RUN_EVENT] = decide_event, [RUN_APPROVE] = decide_approve,
 		[RUN_RESOLVE] = decide_resolve, [RUN_OBEY] = decide_asked,  [RUN_RESTART] = decide_restart,
+		[RUN_MIGRATE] = decide_migrate,
 	};
 
 	decisions[v->rq->kind](v, answer);
@@ -479,6 +524,10 @@ static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 	code = run_row_take(answer->result, policy->machine_of, policy->context, v->arena, &v->row);
 	if (code == HX_OK && v->row.expired)
 		code = HX_RUN_EXPIRED;
+	if (code == HX_BUSY) {
+		task_go(&v->task, VERB_READING);
+		return;
+	}
 	if (code) {
 		end_run_verb(v, code,
 			     code == HX_CONFIG_ERROR ? "this node does not know the run's definition (yet)" : NULL);
@@ -579,9 +628,15 @@ static const struct task_shape restart_shape = SHAPE(struct run_restart, NULL,
 	PART(MADE, struct run_restart, subject),
 	PART(SLICE, struct run_restart, requester, traceparent, input, positions, parents));
 
+static const struct task_shape migration_shape = SHAPE(struct run_migration, NULL,
+	PART(SLICE, struct run_migration, renames, requester),
+	PART(SLICE, struct run_migration, runs, positions, names, renamed, reason),
+	PART(TEXT, struct run_migration, misfit));
+
 static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_forget,
 	PART(TEXT, struct run_verb, detail, status),
 	PART_WITH(INNER, struct run_verb, restart, &restart_shape),
+	PART_WITH(INNER, struct run_verb, migration, &migration_shape),
 	PART(MADE, struct run_verb, subject),
 	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
 	PART(TEXT, struct run_verb, to),

@@ -1,5 +1,5 @@
 /*
- * What callers do to a run: cancel, retry, pause, resume, send an event, decide an approval, resolve an unknown step. Each
+ * What callers do to a run: cancel, retry, pause, resume, send an event, decide an approval, resolve an unknown step, migrate it. Each
  * is read, decide, write: the write is guarded by the version that was read, so what was decided still holds.
  *
  * A run may be named by its workflow and key in place of its id; and an event may bring the run along that it is for:
@@ -32,6 +32,8 @@
  *   restart   FAILED, COMPLETED, no child                 the same                a new run goes on in its place (run_restart.h)
  *   event     not terminal, a step that takes it ahead    the same                a row; due now if it awaits it
  *   approve   WAITING, PAUSED or PENDING at that step     the same                a row, once; due now unless paused
+ *   migrate   PENDING WAITING PAUSED FAILED CANCELLING,   the same                of another version of its definition, with its parts
+ *             no step under way or unknown, no part                               (run_migrate.h); due now, if it goes on by itself
  *   asked     what its parent asks for is done as above; what does not lead anywhere is dropped. A parent may cancel
  *             a COMPLETED one, too: through CANCELLING
  *   resolve   at a step that is UNKNOWN                   PENDING, or the same    done: the row of the step, or its marker;
@@ -53,6 +55,7 @@
 
 #include "flow/run.h"
 #include "flow/run_drive.h"
+#include "flow/run_migrate.h"
 #include "flow/run_restart.h"
 
 enum run_verb_kind {
@@ -64,6 +67,7 @@ enum run_verb_kind {
 	RUN_APPROVE,
 	RUN_RESOLVE,
 	RUN_RESTART,
+	RUN_MIGRATE,
 	RUN_OBEY, /* what its parent asks for (run_children.h): one of the first four */
 };
 
@@ -88,13 +92,15 @@ struct run_verb_request {
 		*start;    /* event: the run that is made where the key has none, but for its subject; NULL: none is */
 	int64_t version;   /* what it must be; 0: any */
 	struct slice name; /* of the event, of the step */
-	struct slice event_id;    /* empty: a fresh one */
-	bool own_id;              /* it is the engine's own: no caller's is ever the same */
-	struct slice data;        /* of the event, of the decision; of resolve: the output. JSON */
-	bool done;                /* resolve */
-	struct slice reason;      /* why the requester wants it, for the history; empty: not said */
-	struct slice requester;   /* who gives the reason; restart: of the new run */
-	struct slice traceparent; /* restart: of the new run; its input is the data, .p NULL: as it was */
+	struct slice event_id; /* empty: a fresh one */
+	bool own_id;           /* it is the engine's own: no caller's is ever the same */
+	struct slice data; /* of the event, of the decision; resolve: the output; migrate: old and new names. JSON */
+	bool done;         /* resolve */
+	int64_t definition_version; /* migrate */
+	bool dry_run;               /* migrate: it is only decided */
+	struct slice reason;        /* why the requester wants it, for the history; empty: not said */
+	struct slice requester;     /* who gives the reason; migrate: who; restart: of the new run */
+	struct slice traceparent;   /* restart: of the new run; its input is the data, .p NULL: as it was */
 	const struct run_policy *policy;
 	struct run_along *along; /* NULL: nothing */
 };
@@ -112,7 +118,8 @@ struct run_verb {
 	bool changed;               /* something was written now */
 	bool duplicate;             /* an event that was seen before */
 	struct run_restart restart; /* .subject: the new run */
-	bool created;               /* with the run itself, as `start` has it */
+	struct run_migration migration;
+	bool created; /* with the run itself, as `start` has it */
 	/* private: run_verb.c */
 	enum run_verb_kind kind; /* the request's; of what its parent asks for, that */
 	int64_t subject;         /* the request's, or as it was found; or the part of it whose step is meant */

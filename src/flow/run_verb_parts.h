@@ -9,6 +9,7 @@ enum {
 	VERB_LINE_COUNT,                   /* event: how many there are */
 	VERB_LINE_PARTS = VERB_LINE_COUNT, /* approve: the open parts of the run */
 	VERB_LINE_PARTS_OF_RESOLVE = VERB_LINE_SEEN,
+	VERB_LINE_MIGRATE = VERB_LINE_SEEN, /* migrate: the first of those of run_migrate_read() */
 };
 
 /* Is a step, or a compensation, held for a person? */

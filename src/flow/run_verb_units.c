@@ -64,6 +64,8 @@ void verb_build_read(const struct run_verb *v, struct unit *unit)
 		run_read_parts(unit, v->subject);
 	} else if (v->rq->kind == RUN_RESOLVE) {
 		run_read_parts(unit, v->subject);
+	} else if (v->rq->kind == RUN_MIGRATE) {
+		run_migrate_read(unit, v->subject, v->rq->definition_version);
 	}
 }
 
@@ -228,6 +230,10 @@ static void build_verb(const struct run_verb *v, struct unit *unit)
 	case RUN_RESTART:
 		build_shift(v, unit, /* settles= */ false);
 		run_restart_add(unit, &v->stamp, &v->row, &v->restart);
+		break;
+	case RUN_MIGRATE:
+		build_shift(v, unit, /* settles= */ false);
+		run_migrate_add(unit, &v->stamp, &v->row, &v->migration);
 		break;
 	case RUN_OBEY:
 		ASSERT(!"what is asked for is one of the others");

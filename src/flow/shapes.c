@@ -25,7 +25,7 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(MADE, struct run_row, restart_of, restarted_by),
 	PART(SLICE, struct run_row, parent_step, scope, asked),
 	PART(SLICE, struct run_row, owner, workspace, requester, key, trace, input, output, error),
-	PART(SLICE, struct run_row, awaits, step_status, attributes),
+	PART(SLICE, struct run_row, awaits, step_status, attributes, renamed),
 	PART_WITH(OBJECT, struct run_row, done, &run_done_shape),
 	PART_WITH(INNER, struct run_row, stood, &run_stood_shape),
 	PART(IGNORED, struct run_row, updated_at, until), /* for people; whether its time is over says `past` */

@@ -25,6 +25,7 @@ static const struct way of_runs[] = {
 	{"resume",  {RUN_PAUSED},                                                       {RUN_PENDING, RUN_RUNNING, RUN_WAITING}},
 	{"retry",   {RUN_FAILED},                                                       {RUN_PENDING}},
 	{"restart", {RUN_FAILED, RUN_COMPLETED},                                        {NULL}},
+	{"migrate", {RUN_PENDING, RUN_WAITING, RUN_PAUSED, RUN_FAILED, RUN_CANCELLING}, {NULL}},
 	{"retry",   {RUN_CANCELLING},                                                   {RUN_CANCELLING}},
 	{"event",   {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_PAUSED},                {NULL}},
 	{"approve", {RUN_PENDING, RUN_WAITING, RUN_PAUSED},                             {NULL}},

@@ -78,6 +78,8 @@ extern const char *const expression_run_roots[], *const expression_item_roots[];
  */
 enum hx_code expression_parse(struct slice text, struct arena *a, struct hx_error *err,
 			      const struct expression **ret) HX_MUST_CHECK;
+/* As it was written. */
+struct slice expression_text(const struct expression *expression);
 
 /*
  * For the load: a path that begins at the environment with a name that is not among these. It would be null for ever.

@@ -77,3 +77,8 @@ void expression_each_use(const struct expression *expression, expression_use_fn 
 
 	(void)visit_node(&v, expression->root, /* at_root= */ true); /* tell_use() ends no walk */
 }
+
+struct slice expression_text(const struct expression *expression)
+{
+	return expression->text;
+}

@@ -364,6 +364,9 @@ def walk_runs(by=""):
     run = start("talk", by)
     until("getRun" + by, run, lambda value: value["currentStep"] == "say" and value["status"] == "WAITING")
     ask("resumeRun" + by, "WRONG_STATUS", run)
+    here = {"definitionVersion": do("getRun" + by, values=run)["definitionVersion"]}
+    ask("migrateRun" + by, "NOT_FOUND", run, body={"definitionVersion": 99})
+    do("migrateRun" + by, values=run, body={**here, "steps": {"say": "speak"}, "dryRun": True})
     do("pauseRun" + by, values=run)
     do("resumeRun" + by, values=run)
     ask("pauseRun" + by, "CONCURRENCY_ERROR", run, body={"version": 1})

@@ -21,6 +21,8 @@ static const struct {
 	{"POST /api/v1/workflow-runs/{id}/approvals/{step}", "{'decision':'approve'}"},
 	{"POST /api/v1/workflow-runs/{id}/steps/{step}/resolve", "{'outcome':'done'}"},
 	{"POST /api/v1/workflow-runs/{id}/restart", "{'from':'a'}"},
+	{"POST /api/v1/workflow-runs/{id}/migrate", "{'definitionVersion':1}"},
+	{"POST /api/v1/workflow-runs/by-key/{workflow}/{key}/migrate", "{'definitionVersion':1}"},
 	{"POST /api/v1/workflow-runs/by-key/{workflow}/{key}/restart", "{'from':'a'}"},
 	{"POST /api/v1/workflow-runs/by-key/{workflow}/{key}/approvals/{step}", "{'decision':'approve'}"},
 	{"POST /api/v1/workflow-runs/by-key/{workflow}/{key}/steps/{step}/resolve", "{'outcome':'done'}"},

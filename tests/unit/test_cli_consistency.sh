@@ -196,6 +196,7 @@ does "run approve" "$run" agree && fails 5 WRONG_STATUS "run approve" "$run" agr
 try 7 "run show" "$run" --wait --json && jq -s -e 'length == 1' <out >/dev/null && is_error ACTION_FAILED || note "run show --wait --json"
 echo 1 >ends
 does "run retry" "$run" && becomes "$run" WAITING && does "run resolve" "$run" try "done" && becomes "$run" COMPLETED && fails 5 ALREADY_COMPLETED "run cancel" "$run"
+does "run migrate" "$run" --to 1 --rename agree=accept --dry-run && tells "run migrate" "$run" --to 1 && fails 5 WRONG_STATUS "run migrate" "$run" --to 99
 does "run restart" "$run" --from agree && new=$(field .id) && fails 5 RESTARTED "run restart" "$run" --from agree && run=$new
 does "run start" deal && does "run cancel" "$(field .run.id)" && does why "$run" && tells why "$run" && does attention && tells attention
 try 5 "run start" deal --wait 10ms --json && jq -s -e 'length == 1' <out >/dev/null && is_error WRONG_STATUS || note "run start --wait --json"
@@ -256,6 +257,7 @@ not_there() {
 	"run signal") set -- run_0000000000001 signature ;;
 	"run approve") set -- run_0000000000001 agree ;;
 	"run restart") set -- run_0000000000001 --from agree ;;
+	"run migrate") set -- run_0000000000001 --to 2 ;;
 	"run resolve") set -- run_0000000000001 try "done" ;;
 	"batch resolve") set -- batch_0000000000001 0 "done" ;;
 	"run "* | "batch "* | "job "*) set -- "$1_0000000000001" ;;
@@ -287,6 +289,7 @@ no_server() {
 	"entity data") operands="doc d1 {} --version 1" ;;
 	"schedule backfill") operands="daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z" ;;
 	"run restart") operands="run_0000000000001 --from agree" ;;
+	"run migrate") operands="run_0000000000001 --to 2" ;;
 	*" resolve") operands="$operands done" ;;
 	esac
 	fails 69 SERVER_UNAVAILABLE "$*" $operands --server $nowhere
@@ -403,6 +406,7 @@ run list: --server --json
 run cancel: --server --json
 run retry: --server --json
 run restart: --server --json
+run migrate: --server --json
 run pause: --server --json
 run resume: --server --json
 run signal: --server --json

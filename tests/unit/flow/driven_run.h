@@ -22,6 +22,7 @@ struct script {
 static struct {
 	struct arena arena;
 	const struct run_machine *machine;
+	const struct run_machine *other; /* version 4; NULL: there is none */
 	struct world *w;
 	char calls[LOG_BYTES]; /* "step/redo #attempt; " */
 	char keys[LOG_BYTES];  /* whole: "run_…/a/0; " */
@@ -33,8 +34,8 @@ static struct {
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
 {
-	(void)context, (void)workflow, (void)version;
-	return fixture.machine;
+	(void)context, (void)workflow;
+	return fixture.other && version == fixture.other->version ? fixture.other : fixture.machine;
 }
 
 static const struct run_policy policy = {.lease_ms = 1000, .machine_of = machine_of};
@@ -48,7 +49,7 @@ static const struct run_policy policy = {.lease_ms = 1000, .machine_of = machine
 	"'work':{'kind':'worker','queue':'stock','effect':'keyed'},'nothing':{'kind':'noop'},"                         \
 	"'note':{'kind':'sql','statements':[{'name':'note_it','sql':'INSERT INTO noted (name, sku) VALUES (:id, :input.sku)'}]}}"
 
-static inline void define(const char *rest)
+static inline const struct run_machine *machine_from(const char *rest, int64_t version)
 {
 	struct findings findings;
 	const struct run_definition *definition;
@@ -57,14 +58,21 @@ static inline void define(const char *rest)
 	snprintf(text, sizeof text, "{'workflow':'order','kind':'run'," ACTIONS ",%s}", rest);
 	for (char *p = text; *p; p++)
 		*p = *p == '\'' ? '"' : *p;
-	arena_release(&fixture.arena);
-	arena_init(&fixture.arena, 16u << 20);
 	findings_init(&findings, &fixture.arena);
-	run_definition_parse("order.json", slice_str(text), &fixture.arena, &findings, &definition);
+	run_definition_parse("order.json", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
+			     &definition);
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(definition);
-	fixture.machine = run_machine_new(definition, 3, &fixture.arena);
+	return run_machine_new(definition, version, &fixture.arena);
+}
+
+static inline void define(const char *rest)
+{
+	arena_release(&fixture.arena);
+	arena_init(&fixture.arena, 16u << 20);
+	fixture.machine = machine_from(rest, 3);
+	fixture.other = NULL;
 	fixture.calls[0] = fixture.bodies[0] = fixture.keys[0] = '\0';
 	fixture.subject = 0;
 }
