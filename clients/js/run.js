@@ -242,13 +242,16 @@ export class Run {
     const wait = Math.min(p.maxMs, p.initialMs * p.factor ** (e.attempt - 1)) * (p.jitter ? 0.5 + Math.random() / 2 : 1);
     return { state: "failed", error: said, ...(e.attempt < p.maxAttempts && { retryAfterMs: Math.ceil(error?.retryAfterMs ?? wait) }) };
   }
-  // It has an outcome. Where nobody but this worker can end anything, the order of seq is known, and the code goes on at once.
   settle(e) {
     delete e.retryAfterMs;
     Object.assign(e, e.result);
     if (e.retryAfterMs != null) e.due = clock() + e.retryAfterMs;
     if (!this.outbox.includes(e)) this.outbox.push(e);
-    if (e.kind === "step" && ended(e) && !e.over && [...this.pending].every((o) => o.kind === "step" && o.state !== "unknown")) this.deliver(e);
+  }
+  // Where nobody but this worker can end anything the order of seq is known before the answer, and the code goes on at once.
+  foreseen() {
+    const known = this.outbox.filter((e) => e.kind === "step" && e.result && ended(e) && !e.over);
+    return known.length && [...this.pending].every((e) => e.kind === "step" && e.state !== "unknown" && (!ended(e) || known.includes(e))) && known[0];
   }
 
   // --- a turn
@@ -269,7 +272,9 @@ export class Run {
       await tick();
       if (this.lapsed()) this.die("lapsed");
       if (this.dead || this.ended) return !this.dead && this.ended === "suspended";
-      if (this.inbox.length && !this.diverged) await this.play(this.inbox.splice(0));
+      const next = !this.diverged && !this.inbox.length && this.foreseen();
+      if (next) this.deliver(next);
+      else if (this.inbox.length && !this.diverged) await this.play(this.inbox.splice(0));
       else await this.move();
     }
   }

@@ -93,6 +93,7 @@ SCENES = {
     "a claimed step in doubt that was not done": ("doubtful", {"input": {"probe": "missing"}}, output({"out": {"attempt": 2}}), False),
     "a probe that has no answer": ("doubtful", {"input": {"probe": "broken"}}, lambda r: [e["state"] for e in r.entries if e["name"] == "charge"][0] == "unknown", False),
     "a long step is kept by heartbeats": ("long", {}, lambda r: output({"out": {"step": "long"}})(r) and r.turns == 1, False),
+    "branches with steps of their own": ("branches", {"ends": ["nap b", "nap a"], "one_by_one": True}, output({"out": ["second a", "second b"]}), True),
     "patched code, a new run": ("patched", {"always_cold": True}, output({"isNew": True}), True),
     "patched code, an old run": ("patched", {"journal": [entry("step", "a", output=SAID), entry("step", "b", output=SAID)]}, output({"isNew": False}), False),
     "code that waits for something of its own": ("foreign", {"always_cold": True}, output({"out": SAID}), False),
@@ -120,7 +121,7 @@ class Conformance:
     def wait(self, runs, deadline=DEADLINE):
         until = time.monotonic() + deadline
         with self.engine.lock:
-            while any(self.waits(r) for r in runs) and time.monotonic() < until:
+            while any(self.waits(r) for r in runs) and time.monotonic() < until and self.workers[-1].poll() is None:
                 self.engine.changed.wait(0.2)
 
     def waits(self, run):

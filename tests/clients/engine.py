@@ -65,7 +65,7 @@ class Engine:
         self.runs, self.wrong, self.claims, self.claim_faults = {}, [], 0, {}
         self.handler = type("Handler", (Handler,), {"engine": self})
         self.forgiving = False  # workers are being killed: leases run out
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler)
+        self.server = type("Server", (http.server.ThreadingHTTPServer,), {"request_queue_size": 256})(("127.0.0.1", 0), self.handler)
         self.server.handle_error = lambda *words: None  # connections that the client has closed
         self.server.daemon_threads = True
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
@@ -91,6 +91,16 @@ class Engine:
         self.resolve(run)
         run.status = "PENDING"
         self.changed.notify_all()
+
+    def lapse_in_time(self, run):
+        """A lease that runs out in earnest does so when what was claimed has long happened."""
+        with self.lock:
+            until = time.monotonic() + 5
+            while time.monotonic() < until and [e for e in run.entries if e["state"] == "begun" and e.get("effect") == "claimed" and
+                                                e["name"] not in [s for s, _ in run.effects]]:
+                self.changed.wait(0.1)
+            if run.end is None and run.worker:
+                self.lapse(run)
 
     def resolve(self, run):
         """A person looks at what is held, and knows by the key whether it was done."""
@@ -204,7 +214,7 @@ class Engine:
             if not heartbeat:
                 self.check(run, body)
                 self.apply(run, body)
-            own = {(e["kind"], e["name"], e["n"]) for e in body.get("entries") or []}
+            own = {(e["kind"], e["name"], e["n"]) for e in body.get("entries") or [] if e.get("state") in ("done", "failed")}
             told = [dict(e) for e in sorted(run.entries, key=lambda e: e["seq"]) if e["seq"] > body["seq"] and run.ended(e)]
             for e in told:
                 if (e["kind"], e["name"], e["n"]) in own and e["kind"] not in WAITING:
@@ -328,6 +338,7 @@ class Engine:
             if not run:
                 return {"n": 0}
             run.effects.append((body["step"], body["key"]))
+            self.changed.notify_all()
             # In the journal there has to be what the scene wants ahead of this step; and a claim, if it is claimed.
             there = [e["name"] for e in run.entries]
             for name in run.scene.get("ahead", {}).get(body["step"], []):
@@ -390,8 +401,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def reply(self, call, fault=None, run=None):
         if fault in ("before", "lapse before"):
             if fault == "lapse before":
-                with self.engine.lock:
-                    self.engine.lapse(run)
+                self.engine.lapse_in_time(run)
             return self.cut()
         if fault == "busy":
             status, said = 503, {"code": "STORE_UNAVAILABLE"}
@@ -400,9 +410,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 status, said = 200, call()
             except Refused as error:
                 status, said = error.status, {"status": error.status, "code": error.code, "detail": error.detail}
-        if fault == "lapse after" and run.end is None and run.worker:
-            with self.engine.lock:
-                self.engine.lapse(run)
+        if fault == "lapse after":
+            self.engine.lapse_in_time(run)
         if fault in ("after", "lapse after"):
             return self.cut()
         if fault == "late":

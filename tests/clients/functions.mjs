@@ -135,6 +135,14 @@ const functions = {
     await ctx.step("tell", act("tell " + order.join("")));
     return { order };
   },
+  async branches(ctx) {
+    const branch = async (x) => {
+      await ctx.step("first " + x, act("first " + x));
+      await ctx.sleep("nap " + x, "1s");
+      return (await ctx.step("second " + x, act("second " + x))).step;
+    };
+    return { out: await ctx.all([branch("a"), branch("b")]) };
+  },
   async many(ctx, { n }) {
     for (let i = 0; i < n; i++) await ctx.step("s", act("s"));
     return { n };

@@ -1,0 +1,164 @@
+"""Hapax for Python: functions whose steps are journalled, and the client of the API. Python 3.9 and later, standard library only."""
+import asyncio
+import concurrent.futures
+import inspect
+import json
+import os
+import random
+import socket
+import sys
+import threading
+import time
+import uuid
+
+from .client import Api, AsyncClient, Client, HapaxError, duration
+from .run import Context, EntryError, Final, NotDone, Run
+
+__all__ = ["AsyncClient", "Client", "Context", "EntryError", "Final", "Function", "HapaxError", "NotDone", "Worker", "duration", "function", "work", "work_async"]
+
+
+class Function:
+    def __init__(self, name, version, code):
+        self.name, self.version, self.code, self.is_async = name, str(version), code, inspect.iscoroutinefunction(code)
+
+    def begin(self, ctx, input):
+        return self.code(ctx, input) if self.is_async else lambda: self.code(ctx, input)
+
+    def __call__(self, ctx, input):
+        return self.code(ctx, input)
+
+
+def function(name, version="1"):
+    """@hapax.function("checkout", version="1") before `def checkout(ctx, order)`, or `async def`."""
+    return lambda code: Function(name, version, code)
+
+
+class Worker:
+    """Takes turns until stop() is called; then what is under way is ended, or given back."""
+
+    def __init__(self, functions, concurrency=16, lease="30s", name=None, keep=200, loop=None, log=None, **connection):
+        self.functions = {(f.name, f.version): f for f in functions}
+        self.api, self.lease_ms, self.concurrency, self.keep, self.loop = Api(**connection), duration(lease), concurrency, keep, loop
+        self.name = name or "%s-%d-%s" % (socket.gethostname(), os.getpid(), uuid.uuid4().hex[:8])
+        self.log = log or (lambda words: print(words, file=sys.stderr))
+        self.stopping, self.lock, self.slots = threading.Event(), threading.Lock(), threading.Semaphore(concurrency)
+        self.active, self.warm = {}, {}
+
+    def stop(self):
+        self.stopping.set()
+
+    def call(self, fn, key, timeout=None, attempt=None):
+        """Executes a step: a function, or a coroutine function in the loop of asyncio."""
+        more = [attempt] if attempt and len(inspect.signature(fn).parameters) > 1 else []
+        if inspect.iscoroutinefunction(fn):
+            return asyncio.run_coroutine_threadsafe(fn(key, *more), self.home()).result(timeout)
+        if not timeout:
+            out = fn(key, *more)
+            return asyncio.run_coroutine_threadsafe(out, self.home()).result() if inspect.iscoroutine(out) else out
+        ended = concurrent.futures.Future()
+
+        def apart():
+            try:
+                ended.set_result(fn(key, *more))
+            except BaseException as error:
+                ended.set_exception(error)
+        threading.Thread(target=apart, daemon=True).start()
+        return ended.result(timeout)
+
+    def home(self):
+        with self.lock:
+            if not self.loop:
+                self.loop = asyncio.new_event_loop()
+                threading.Thread(target=self.loop.run_forever, daemon=True).start()
+        return self.loop
+
+    def take(self, t, sent):
+        id, fn, run, journal, more = t["run"], self.functions[t["function"], t["version"]], None, t["journal"], t["more"]
+        try:
+            with self.lock:
+                run = self.warm.pop(id, None)
+                if not run or run.seq != t["from"] or run.fn is not fn:
+                    if run:
+                        run.close()
+                    if t["from"]:
+                        journal, more = [], True  # it was here, and is not any more
+                    run = Run(self, t, fn)
+                self.active[id] = run
+                run.fence, run.sent, run.lease_end = t["fence"], sent, sent + self.lease_ms / 1000
+            while more:
+                page = self.api.text("GET", "functions/runs/%s/journal?fence=%d&after=%d" % (id, t["fence"], journal[-1]["seq"] if journal else 0))
+                journal, more = journal + page["journal"], page["more"]
+            keep = run.turn(t, journal, sent)
+            with self.lock:
+                if keep and self.active.get(id) is run:
+                    self.warm[id], run = run, None
+                if len(self.warm) > self.keep:
+                    self.warm.pop(next(iter(self.warm))).close()
+        except Exception as error:
+            self.log("%s: %r" % (id, error))
+        finally:
+            with self.lock:
+                if self.active.get(id) is (run or self.warm.get(id)):
+                    del self.active[id]
+            if run:
+                run.close()
+            self.slots.release()
+
+    def beat(self):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            while not self.stopping.wait(max(0.02, self.lease_ms / 12000)) or self.active:
+                with self.lock:
+                    runs = list(self.active.values())
+                list(pool.map(lambda run: run.heartbeat(), runs))
+                if self.stopping.is_set():
+                    time.sleep(0.02)
+
+    def run(self):
+        """Works until it is stopped."""
+        wait_ms, functions = min(5000, self.lease_ms // 2), [{"name": n, "version": v} for n, v in self.functions]
+        threading.Thread(target=self.beat, daemon=True).start()
+        with concurrent.futures.ThreadPoolExecutor(self.concurrency) as pool:
+            while not self.stopping.is_set():
+                if not self.slots.acquire(timeout=0.1):
+                    continue
+                free = 1
+                while free < 25 and self.slots.acquire(blocking=False):
+                    free += 1
+                with self.lock:
+                    warm = [{"run": id, "seq": run.seq} for id, run in self.warm.items()]
+                sent, turns = time.monotonic(), []
+                try:
+                    ask = {"worker": self.name, "functions": functions, "max": free, "waitMs": wait_ms, "leaseMs": self.lease_ms, "warm": warm}
+                    status, body, _ = self.api.once("POST", "functions/claim", json.dumps(ask), timeout=wait_ms / 1000 + self.api.timeout)
+                    if status < 300:
+                        turns = body["turns"]
+                    elif status < 500 and status != 429:
+                        raise HapaxError(status, body)
+                    else:
+                        time.sleep(random.uniform(0.1, 0.5))
+                except HapaxError:
+                    self.stop()
+                    raise
+                except Exception:
+                    time.sleep(random.uniform(0.1, 0.5))
+                for t in turns:
+                    pool.submit(self.take, t, sent)
+                for _ in range(free - len(turns)):
+                    self.slots.release()
+        for run in self.warm.values():
+            run.close()
+
+
+def work(functions, **options):
+    """Works on these functions, until the process ends."""
+    Worker(functions, **options).run()
+
+
+async def work_async(functions, **options):
+    """The same in the loop of asyncio that is running: it is where asynchronous steps are executed."""
+    loop = asyncio.get_running_loop()
+    worker = Worker(functions, loop=loop, **options)
+    try:
+        await loop.run_in_executor(None, worker.run)
+    finally:
+        worker.stop()

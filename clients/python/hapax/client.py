@@ -1,0 +1,211 @@
+"""The client of the API: over HTTP, with keys made for what has none, so that each call can be sent again until it is answered."""
+import asyncio
+import http.client
+import json
+import os
+import random
+import re
+import threading
+import time
+import urllib.parse
+import uuid
+
+UNITS = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000, "d": 86400000}
+OVER = ("COMPLETED", "FAILED", "CANCELLED")
+
+
+class HapaxError(Exception):
+    """What the server refuses."""
+
+    def __init__(self, status, problem):
+        problem = problem if isinstance(problem, dict) else {}
+        super().__init__(problem.get("detail") or problem.get("title") or "HTTP status %d" % status)
+        self.status, self.code, self.problem = status, problem.get("code"), problem
+
+
+def duration(d):
+    """Milliseconds of "250ms" "5s" "2m" "24h" "7d", or of a number of them."""
+    m = isinstance(d, str) and re.fullmatch(r"([1-9][0-9]*)(ms|s|m|h|d)", d)
+    if not m and not (isinstance(d, int) and d > 0):
+        raise TypeError('%r is no duration, such as "30s"' % (d,))
+    return int(m[1]) * UNITS[m[2]] if m else d
+
+
+def encode(text):
+    return urllib.parse.quote(text, safe="")
+
+
+class Api:
+    def __init__(self, server=None, key=None, workspace=None, requester=None, timeout="30s", patience="2m"):
+        at = urllib.parse.urlsplit(server or os.environ.get("HAPAX_SERVER") or "http://127.0.0.1:7411")
+        self.connect = (http.client.HTTPSConnection if at.scheme == "https" else http.client.HTTPConnection, at.netloc)
+        self.base, self.timeout, self.patience = at.path.rstrip("/") + "/api/v1/", duration(timeout) / 1000, duration(patience) / 1000
+        key = key or os.environ.get("HAPAX_KEY")
+        said = {"Authorization": key and "Bearer " + key, "Hapax-Workspace": workspace, "Hapax-Requester": requester, "Content-Type": "application/json"}
+        self.headers, self.local = {k: v for k, v in said.items() if v}, threading.local()
+
+    def once(self, method, path, text=None, headers=None, timeout=None):
+        """One try, on this thread's connection: the status, what the body says, and seconds to wait."""
+        line = getattr(self.local, "line", None) or self.connect[0](self.connect[1])
+        self.local.line, line.timeout = None, timeout or self.timeout
+        if line.sock:
+            line.sock.settimeout(line.timeout)
+        try:
+            line.request(method, self.base + path, text, {**self.headers, **(headers or {})})
+            answer = line.getresponse()
+            said, after = answer.read(), answer.headers.get("Retry-After", "0")
+            try:
+                body = json.loads(said) if said else None
+            except ValueError:
+                if answer.status < 300:
+                    raise
+                body = None
+        except BaseException:
+            line.close()
+            raise
+        self.local.line = line
+        return answer.status, body, int(after) if after.isdigit() else 0
+
+    def text(self, method, path, text=None, headers=None, timeout=None, until=None):
+        """The same bytes again until there is an answer: what has none, or one that is none (429, 5xx), was maybe done."""
+        deadline, wait = time.monotonic() + self.patience, 0.02
+        while True:
+            try:
+                status, body, after = self.once(method, path, text, headers, timeout)
+                problem = HapaxError(status, body)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                status, body, after, problem = 0, None, 0, error
+            if 200 <= status < 400:
+                return body
+            code, pause = getattr(problem, "code", None), max(after, wait * random.uniform(0.5, 1))
+            unsure = status == 0 or status == 429 or status >= 500 or code == "IN_FLIGHT"
+            if not unsure or code == "OUTCOME_UNKNOWN" or time.monotonic() + pause > (until() if until else deadline):
+                raise problem
+            time.sleep(pause)
+            wait = min(2 * wait, 5)
+
+    def call(self, method, path, body=None, idempotency_key=None):
+        if method == "GET":
+            return self.text(method, path)
+        return self.text(method, path, json.dumps(body or {}), {"Idempotency-Key": idempotency_key or str(uuid.uuid4())})
+
+
+def _query(given):
+    q = urllib.parse.urlencode({k: v for k, v in given.items() if v is not None})
+    return "?" + q if q else ""
+
+
+class Client:
+    """start, show, wait, signal, cancel, batches, entities, jobs. What changes something has a key, and can be sent again."""
+
+    def __init__(self, **connection):
+        self.api = Api(**connection)
+        self.call = self.api.call
+
+    def _wait(self, path, timeout):
+        until = time.monotonic() + (duration(timeout) / 1000 if timeout else 1e9)
+        while True:
+            left = max(1, min(20000, int(1000 * (until - time.monotonic()))))
+            it = self.call("GET", "%s?wait=%dms" % (path, left))
+            if it["status"] in OVER or time.monotonic() >= until:
+                return it
+
+    def start(self, function, input=None, key=None, signal=None):
+        body = {"definitionId": getattr(function, "name", function), "input": input or {}, "idempotencyKey": key or str(uuid.uuid4())}
+        if signal:
+            body["signal"] = {"id": str(uuid.uuid4()), **signal}
+        said = self.call("POST", "workflow-runs", body)
+        return {**said["run"], "created": said["created"]}
+
+    def show(self, id):
+        return self.call("GET", "workflow-runs/" + encode(id))
+
+    def list(self, **query):
+        return self.call("GET", "workflow-runs" + _query(query))
+
+    def wait(self, id, timeout=None):
+        return self._wait("workflow-runs/" + encode(id), timeout)
+
+    def result(self, id, timeout=None):
+        it = self.wait(id, timeout)
+        if it["status"] == "COMPLETED":
+            return it["output"]
+        raise RuntimeError("%s is %s: %s" % (id, it["status"], it["error"]))
+
+    def verb(self, id, verb, **body):
+        return self.call("POST", "workflow-runs/%s/%s" % (encode(id), verb), body)
+
+    def signal(self, id, event, data=None, event_id=None):
+        return self.verb(id, "events/" + encode(event), id=event_id or str(uuid.uuid4()), data=data)
+
+    def approve(self, id, step, decision="approve", **more):
+        return self.verb(id, "approvals/" + encode(step), decision=decision, **more)
+
+    def resolve(self, id, step, outcome, **more):
+        return self.verb(id, "steps/%s/resolve" % encode(step), outcome=outcome, **more)
+
+    def cancel(self, id, **more):
+        return self.verb(id, "cancel", **more)
+
+    def retry(self, id, **more):
+        return self.verb(id, "retry", **more)
+
+    def pause(self, id, **more):
+        return self.verb(id, "pause", **more)
+
+    def resume(self, id, **more):
+        return self.verb(id, "resume", **more)
+
+    def schedule(self, name, **spec):
+        return self.call("PUT", "schedules/" + encode(name), spec)
+
+    def batch(self, workflow, account, items, key=None, **more):
+        return self.call("POST", "batches", {"workflow": workflow, "account": account, "items": items, "idempotencyKey": key or str(uuid.uuid4()), **more})
+
+    def batch_show(self, id):
+        return self.call("GET", "batches/" + encode(id))
+
+    def batch_wait(self, id, timeout=None):
+        return self._wait("batches/" + encode(id), timeout)
+
+    def batch_items(self, id, **query):
+        return self.call("GET", "batches/%s/items%s" % (encode(id), _query(query)))
+
+    def batch_cancel(self, id):
+        return self.call("POST", "batches/%s/cancel" % encode(id))
+
+    def entity_create(self, workflow, id=None, data=None):
+        return self.call("POST", "entities/" + encode(workflow), {k: v for k, v in (("id", id), ("data", data)) if v is not None})
+
+    def entity_show(self, workflow, id):
+        return self.call("GET", "entities/%s/%s" % (encode(workflow), encode(id)))
+
+    def entity_list(self, workflow, **query):
+        return self.call("GET", "entities/%s%s" % (encode(workflow), _query(query)))
+
+    def entity_fire(self, workflow, id, step, **body):
+        return self.call("POST", "entities/%s/%s/steps/%s" % (encode(workflow), encode(id), encode(step)), body)
+
+    def job_push(self, queue, payload=None, key=None, **more):
+        return self.call("POST", "jobs", {"queue": queue, "payload": payload, "key": key or str(uuid.uuid4()), **more})
+
+    def job_list(self, **query):
+        return self.call("GET", "jobs" + _query(query))
+
+    def job_claim(self, queues, owner, max=1, leaseMs=30000, waitMs=0):
+        return self.call("POST", "jobs/claim", {"queues": queues, "owner": owner, "max": max, "leaseMs": leaseMs, "waitMs": waitMs})
+
+    def job(self, id, verb, **body):
+        """heartbeat, complete, fail or redrive."""
+        return self.call("POST", "jobs/%s/%s" % (encode(id), verb), body)
+
+
+class AsyncClient:
+    """The same for asyncio: every method is awaited."""
+
+    def __init__(self, **connection):
+        self.client = Client(**connection)
+
+    def __getattr__(self, name):
+        method = getattr(self.client, name)
+        return lambda *all, **named: asyncio.get_running_loop().run_in_executor(None, lambda: method(*all, **named))

@@ -1,0 +1,677 @@
+"""One run of a function, in the memory of a worker: the code, and the journal that it is played against.
+
+What the code asks for (a step, a sleep, an event …) is an entry with a name; what has ended is handed to it in order of the journal's
+sequence, one by one, and each time the code goes on until it asks for nothing more. So it goes on the same way live as in a replay.
+Nothing is executed before the entries ahead of it have been answered. Of the threads of a run one is at work at a time: the turn's
+own, or a piece of synchronous code that it has let go on; what executes steps, and heartbeats, send it mail.
+"""
+import collections
+import inspect
+import json
+import queue
+import random
+import threading
+import time
+import uuid
+
+from .client import HapaxError, duration, encode
+
+
+class Final(Exception):
+    """A step that raises it is not tried again."""
+
+
+class NotDone(Exception):
+    """A claimed step that raises it has certainly done nothing: it is tried again."""
+
+
+class EntryError(Exception):
+    """What an entry failed of: TIMEOUT, REJECTED, CHILD_FAILED, or a step's own error."""
+
+    def __init__(self, e, error=None):
+        self.error, self.step = error or e.error or {}, e.label
+        self.code = self.error.get("code") if isinstance(self.error, dict) else None
+        super().__init__(self.error.get("message") if isinstance(self.error, dict) else str(self.error))
+
+
+class Stop(BaseException):
+    """The run is not ours any more: the code goes on no further."""
+
+
+def error_of(error):
+    code = getattr(error, "code", None)
+    return {**({"code": str(code)} if code else {}), "message": str(error) or type(error).__name__}
+
+
+class Entry:
+    """What the wire says of it, and here: asked (by the code), over (handed to the code, or nobody waits for it), sent (the engine knows
+    it), busy (being executed), result (of that, not sent yet), due."""
+    state, output, error, attempt, key, retryAfterMs, i, seq = "new", None, None, 0, None, None, 0, 0
+    asked = over = sent = busy = False
+    result = due = work = undo = view = mark = about = handle = None
+    place, fields = 0, {}
+
+    def __init__(self, kind, name, n):
+        self.kind, self.name, self.n = kind, name, n
+        self.id, self.brief, self.label = (name, n), {"kind": kind, "name": name, "n": n}, "%s#%d" % (name, n) if n else name
+
+    @property
+    def ended(self):
+        return self.state in ("done", "dropped") or self.state == "failed" and self.retryAfterMs is None
+
+
+class Handle:
+    """What is not there yet. In synchronous functions result() waits for it, in asynchronous ones `await`."""
+
+    def __init__(self, run, entry=None):
+        self.run, self.entry, self.done, self.waiters = run, entry, False, []
+
+    def settle(self, value=None, error=None):
+        if not self.done:
+            self.done, self.value, self.error = True, value, error
+            for waiter in self.waiters:
+                waiter(self)
+
+    def get(self):
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+    def __await__(self):
+        if not self.done:
+            yield self
+        return self.get()
+
+    def result(self):
+        self.run.block(self)
+        return self.get()
+
+
+class Task:
+    """A piece of the code: a coroutine, or a call in a thread of its own, which is at work only while resume() waits for it."""
+
+    def __init__(self, run, code):
+        self.run, self.code, self.handle, self.thread = run, code, Handle(run), None
+        if not inspect.iscoroutine(code):
+            self.go, self.back = threading.Semaphore(0), threading.Semaphore(0)
+            self.thread = threading.Thread(target=self.body, daemon=True)
+        run.tasks.append(self)
+        run.ready.append(self)
+
+    def body(self):
+        self.go.acquire()
+        try:
+            if self.run.dead:
+                raise Stop()
+            self.handle.settle(self.code())
+        except Stop:
+            pass
+        except BaseException as error:
+            self.handle.settle(error=error)
+        self.back.release()
+
+    def resume(self):
+        self.run.current = self
+        if self.thread:
+            if not self.thread.ident:
+                self.thread.start()
+            self.go.release()
+            return self.back.acquire()
+        try:
+            waits = self.code.send(None)
+            while not isinstance(waits, Handle):
+                waits = self.code.throw(Final("a function waits for what ctx gives it, and for nothing else: put this into a step"))
+            waits.waiters.append(lambda _: self.run.ready.append(self))
+        except StopIteration as end:
+            self.handle.settle(end.value)
+        except Exception as error:
+            self.handle.settle(error=error)
+
+    def pause(self, handle):
+        handle.waiters.append(lambda _: self.run.ready.append(self))
+        self.back.release()
+        self.go.acquire()
+        if self.run.dead:
+            raise Stop()
+
+    def close(self):
+        if not self.thread:
+            self.code.close()
+        elif self.thread.ident:
+            self.go.release()
+
+
+INSTANT, MARKS, WORKS = ("value", "attribute"), ("compensate", "drop"), ("step", "undo")
+
+
+class Run:
+    def __init__(self, worker, turn, fn):
+        self.worker, self.fn, self.id, self.input, self.seq = worker, fn, turn["run"], turn["input"], 0
+        self.entries, self.undos, self.uses, self.marked, self.pending = {}, {}, {}, set(), {}
+        self.places, self.at, self.outbox, self.inbox, self.groups = [], 0, [], [], []
+        self.tasks, self.ready, self.deliveries, self.mail, self.calling = [], collections.deque(), collections.deque(), queue.SimpleQueue(), threading.Lock()
+        self.current = self.main = self.done = self.diverged = self.dead = self.ended = self.lone = None
+        self.running, self.asked, self.replaying, self.cancelled, self.paused, self.lease_end = 0, 0, False, False, False, 0
+
+    def key(self, e):
+        return e.key or "%s/%s/%d%s" % (self.id, encode(e.name), e.n, "/undo" if e.kind == "undo" else "")
+
+    def die(self, why):
+        self.dead = self.dead or why
+        self.mail.put(None)
+
+    def close(self):
+        """The code is left where it is, and its threads end."""
+        self.die("closed")
+        for task in self.tasks:
+            task.close()
+
+    # --- what the code asks for, in order
+
+    def ask(self, kind, name, fields, **more):
+        if not (isinstance(name, str) and name):
+            raise TypeError("a %s needs a name" % kind)
+        n, never = self.uses.get(name, 0), Handle(self)
+        following = self.places[self.at] if self.at < len(self.places) else None
+        if self.dead or self.diverged:
+            return never
+        if n and not self.entries[name, n - 1].over:
+            never.settle(error=Final('"%s" is under way already: what runs at the same time needs names of its own' % name))
+            return never
+        e = self.entries.get((name, n))
+        if self.cancelled:
+            if not e or e.kind != kind:
+                return never  # a cancelled run stops at what is not in its journal
+        elif following and (following is not e or e.kind != kind):
+            self.diverge(following, {"kind": kind, "name": name, "n": n})
+            return never
+        elif following:
+            self.at += 1
+        self.uses[name] = n + 1
+        if not e:
+            e = self.entries[name, n] = Entry(kind, name, n)
+            self.outbox.append(e)
+        e.__dict__.update(more, fields=fields, asked=True, place=self.asked, handle=Handle(self, e))
+        self.asked += 1
+        if kind in INSTANT:
+            if e.state == "new":
+                e.state, e.output = "done", fields.get("output")
+            e.over = True
+            e.handle.settle(e.output)
+            return e.handle
+        self.pending[e.id] = e
+        if e.work and e.work.get("undo"):
+            self.compensate(e, e.work["undo"])
+        return e.handle
+
+    def block(self, handle):
+        """A synchronous piece of code waits. In a replay what is next is often just that, and nobody else waits for it."""
+        while not handle.done:
+            e = self.deliveries[0] if self.deliveries and not self.ready else None
+            if e and e.handle is handle and not handle.waiters and not self.diverged:
+                self.deliver(self.deliveries.popleft())
+            else:
+                self.current.pause(handle)
+
+    def gather(self, items, race):
+        handles = [x if isinstance(x, Handle) else Task(self, x).handle for x in items]
+        whole, entries = Handle(self), [h.entry for h in handles]
+        if not race and None not in entries:
+            self.groups.append(entries)
+
+        def one(handle):
+            if whole.done:
+                return
+            if race or handle.error is not None:
+                whole.settle(*([None, handle.error] if handle.error is not None else [handle.value]))
+            elif all(h.done for h in handles):
+                whole.settle([h.value for h in handles])
+            if whole.done and race:
+                for e in entries:
+                    if e:
+                        self.drop(e)
+            elif whole.done and entries in self.groups:
+                self.groups.remove(entries)
+        for h in handles:
+            if h.done:
+                one(h)
+            h.waiters.append(one)
+        if not handles:
+            whole.settle([])
+        return whole
+
+    def diverge(self, expected, found):
+        self.diverged = self.diverged or {"state": "diverged", "expected": expected.brief, "found": found or {"kind": "end"}}
+
+    def compensate(self, e, undo):
+        e.undo = undo
+        if ("compensate", e.id) not in self.marked:
+            self.marked.add(("compensate", e.id))
+            if e.state == "new":
+                e.mark = {**e.brief, "kind": "compensate"}  # goes with its entry
+            else:
+                self.outbox.append({**e.brief, "kind": "compensate"})
+
+    def drop(self, e):
+        """A race's loser; what is being executed ends by itself, and nobody waits for it."""
+        if not e.over:
+            e.over = True
+            self.pending.pop(e.id, None)
+            if not e.busy and not e.ended and not (e.kind == "step" and e.state == "new") and ("drop", e.id) not in self.marked:
+                mark = Entry("drop", e.name, e.n)
+                mark.about = e
+                self.outbox.append(mark)
+
+    # --- what has ended, handed to the code in order of seq
+
+    def take(self, c):
+        if c["kind"] in MARKS:
+            self.marked.add((c["kind"], (c["name"], c["n"])))
+            return None
+        home = self.undos if c["kind"] == "undo" else self.entries
+        e = home.get((c["name"], c["n"]))
+        if not e:
+            e = home[c["name"], c["n"]] = Entry(c["kind"], c["name"], c["n"])
+            if c["kind"] != "undo":
+                self.places.append(e)
+        e.retryAfterMs = None
+        e.__dict__.update(c, sent=True)
+        if e.retryAfterMs is not None:
+            e.due = time.monotonic() + e.retryAfterMs / 1000
+        return e
+
+    def play(self, changes):
+        self.deliveries.extend([e for e in map(self.take, changes) if e and e.kind not in ("undo",) + INSTANT and e.ended and e.state != "dropped"])
+        if not self.main:
+            self.places.sort(key=lambda e: e.i)
+            self.main = Task(self, self.fn.begin(Context(self, not self.fn.is_async), self.input))
+        self.go_on()
+        while self.deliveries and not self.diverged and not self.dead:
+            e = self.deliveries.popleft()
+            if e.over:
+                continue
+            if e.asked:
+                self.deliver(e)
+                self.go_on()
+            elif not self.cancelled:
+                self.diverge(e, next((p.brief for p in self.pending.values()), None))
+
+    def go_on(self):
+        while self.ready and not self.dead:
+            self.ready.popleft().resume()
+        if self.main.handle.done and not self.done:
+            error = self.main.handle.error
+            if error is None:
+                self.done = {"state": "completed", "output": self.main.handle.value}
+            else:
+                self.done = {"state": "failed", "error": error_of(error), **({"step": error.step} if isinstance(error, EntryError) else {})}
+
+    def deliver(self, e):
+        e.over = True
+        self.pending.pop(e.id, None)
+        if e.state != "done":
+            return e.handle.settle(error=EntryError(e))
+        try:
+            e.handle.settle(e.view(e) if e.view else e.output)
+        except EntryError as error:
+            e.handle.settle(error=error)
+
+    # --- what is said to the engine
+
+    def wire(self, e):
+        """As it is now: what was never begun and has ended is one entry."""
+        if isinstance(e, dict):
+            return [e]
+        if e.about:
+            return [] if e.about.ended else [e.brief]
+        said = {**e.brief, **({} if e.sent else e.fields)}
+        if e.kind in WORKS:
+            if e.over and not e.sent and not e.result:
+                e.result = {"state": "failed", "error": {"code": "DROPPED", "message": "it lost its race before it began"}}
+            e.__dict__.update(e.result or {"state": "begun"})
+            said.update(e.result or {"state": "begun"})
+            e.result = None
+        elif e.state == "new":
+            e.state = "open"
+        e.sent = True
+        return [said, e.mark] if e.mark else [said]
+
+    def send(self, end=None, hold=None):
+        """One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more."""
+        todo, self.outbox = [e for e in self.outbox if e is not hold], [hold] if hold else []
+        said = [(e, entry) for e in todo for entry in self.wire(e)]
+        with self.calling:  # a heartbeat may be under way
+            for tries in range(3):
+                sent, entries = time.monotonic(), [entry for _, entry in said]
+                text = json.dumps({"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": entries,
+                                   **({"end": end} if end else {}), "leaseMs": self.worker.lease_ms})
+                try:
+                    self.heard(self.worker.api.text("POST", "functions/runs/%s/journal" % self.id, text,
+                                                    timeout=self.worker.lease_ms / 3000, until=lambda: self.lease_end), sent)
+                    return tries == 0
+                except Exception as error:
+                    code, status = getattr(error, "code", None), getattr(error, "status", 0)
+                    if self.dead or not isinstance(error, HapaxError) or not 400 <= status < 500 or code in ("STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"):
+                        break
+                    self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
+                    cancelled, paused = code == "CANCELLED", code == "WRONG_STATUS"
+                    outcome = [w["kind"] in WORKS and w["state"] != "begun" or cancelled and w["kind"] == "compensate" for w in entries]
+                    for (e, _), kept in zip(said, outcome):
+                        if not kept and isinstance(e, Entry):
+                            e.over = True  # stopped here
+                            self.pending.pop(e.id, None)
+                    said = [pair for pair, kept in zip(said, outcome) if kept]  # the outcomes alone
+                    end = None if cancelled or paused else {"state": "failed", "error": error_of(error)}
+                    self.cancelled, self.paused = self.cancelled or cancelled, self.paused or paused
+                    if not end and not said:
+                        return False
+        self.die("lost")
+        return False
+
+    def heard(self, answer, sent):
+        self.seq, self.sent = max(self.seq, answer["seq"]), max(self.sent, sent)
+        self.lease_end = max(self.lease_end, sent + self.worker.lease_ms / 1000)
+        self.cancelled, self.paused = self.cancelled or answer.get("cancelled"), self.paused or answer.get("paused")
+        self.inbox.extend(answer.get("completed") or [])
+
+    def heartbeat(self):
+        """Out of sequence, in the thread of heartbeats, and not while a call is on its way, which says as much."""
+        sent = time.monotonic()
+        if sent > self.lease_end:
+            return self.die("lapsed")
+        if sent - self.sent < self.worker.lease_ms / 3000 or not self.calling.acquire(blocking=False):
+            return None
+        try:
+            text = json.dumps({"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": [], "leaseMs": self.worker.lease_ms})
+            status, body, _ = self.worker.api.once("POST", "functions/runs/%s/journal" % self.id, text, timeout=self.worker.lease_ms / 3000)
+        except Exception:
+            return None
+        finally:
+            self.calling.release()
+        if status < 300:
+            self.lease_end = max(self.lease_end, sent + self.worker.lease_ms / 1000)
+            self.sent = max(self.sent, sent)
+            self.mail.put((body, sent))
+        elif (body or {}).get("code") == "STALE_FENCE":
+            self.die("stale")
+
+    # --- what is executed
+
+    def is_ready(self, e):
+        if e.kind not in WORKS or e.busy or e.result or e.ended:
+            return False
+        if e.state == "unknown":
+            return e.work["on_unknown"] != "hold"
+        return e.state != "failed" or (e.due or 0) <= time.monotonic()
+
+    def execute(self, e, inline=False):
+        e.busy, e.asks = True, e.state == "unknown" and e.work["probe"]
+        self.running += 1
+        if not e.asks:
+            e.attempt += 1
+        if inline:
+            self.attempt(e)
+        else:
+            threading.Thread(target=self.attempt, args=(e,), daemon=True).start()
+
+    def attempt(self, e):
+        """In any thread; the turn's own reads of it in its mail."""
+        work, key = e.work, self.key(e)
+
+        def found():
+            out = self.worker.call(work["probe"], key)
+            return None if out is None else {"state": "done", "output": out}
+        try:
+            result = found() if e.asks else {"state": "done", "output": self.worker.call(work["fn"], key, timeout=work["timeout"], attempt=e.attempt)}
+            json.dumps(result)
+        except Exception as error:
+            result = {"state": "unknown", "error": error_of(error)} if e.asks else self.judge(e, error)
+            if not e.asks and result["state"] == "unknown" and work["probe"]:  # in doubt: the probe knows, or nobody does
+                try:
+                    result = found() or self.judge(e, NotDone(str(error)))
+                except Exception:
+                    pass
+        self.mail.put((e, result))
+
+    def judge(self, e, error):
+        said, work, p = error_of(error), e.work, {"maxAttempts": 3, "factor": 2, "jitter": True, **(self.retry or {}), **(e.work["retry"] or {})}
+        if isinstance(error, Final):
+            return {"state": "failed", "error": said}
+        if work["effect"] == "claimed" and work["on_unknown"] != "retry" and not isinstance(error, NotDone):
+            return {"state": "unknown", "error": said}
+        wait = duration(p.get("initial", p.get("initialMs", 1000))) * p["factor"] ** (e.attempt - 1)
+        wait = min(wait, duration(p.get("max", p.get("maxMs", 300000)))) * (random.uniform(0.5, 1) if p["jitter"] else 1)
+        again = {"retryAfterMs": int(getattr(error, "retry_after_ms", wait))} if e.attempt < p["maxAttempts"] else {}
+        return {"state": "failed", "error": said, **again}
+
+    def settle(self, e, result):
+        e.retryAfterMs = None
+        if result is None:
+            result = {"state": "failed", "retryAfterMs": 0}  # it was not done: begin again
+        else:
+            e.result = result
+            if e not in self.outbox:
+                self.outbox.append(e)
+        e.__dict__.update(result)
+        if e.retryAfterMs is not None:
+            e.due = time.monotonic() + e.retryAfterMs / 1000
+
+    def foreseen(self):
+        """Where nobody but this worker can end anything the order of seq is known before the answer, and the code goes on at once."""
+        known = [e for e in self.outbox if isinstance(e, Entry) and e.kind == "step" and e.result and e.ended and not e.over]
+        if known and all(e.kind == "step" and e.state != "unknown" and (not e.ended or e in known) for e in self.pending.values()):
+            return known[0]
+        return None
+
+    def read_mail(self, seconds):
+        """Waits for some, or for so long."""
+        try:
+            mail = self.mail.get(timeout=seconds) if seconds else self.mail.get_nowait()
+            while True:
+                if mail and isinstance(mail[0], Entry):
+                    mail[0].busy, self.running = False, self.running - 1
+                    self.settle(*mail)
+                elif mail:
+                    self.heard(*mail)
+                mail = self.mail.get_nowait()
+        except queue.Empty:
+            pass
+
+    # --- a turn
+
+    def turn(self, turn, journal, sent):
+        """True: suspended, and worth to be kept."""
+        self.retry, self.cancelled, self.paused, self.ended = turn.get("retry"), turn.get("cancelled"), False, None
+        early, self.inbox, self.seq = self.inbox, [], max([turn["seq"]] + [c["seq"] for c in journal[-1:]])
+        self.replaying = True
+        self.play(early + journal)
+        self.replaying = False
+        while True:
+            self.read_mail(0)
+            if time.monotonic() > self.lease_end:
+                self.die("lapsed")
+            if self.dead or self.ended:
+                return not self.dead and self.ended == "suspended"
+            known = None if self.diverged or self.inbox else self.foreseen()
+            if known:
+                self.deliver(known)
+                self.go_on()
+            elif self.inbox and not self.diverged:
+                changes, self.inbox = self.inbox, []
+                self.play(changes)
+            else:
+                self.move()
+
+    def end(self, end):
+        if self.send(end):
+            self.ended = end["state"]
+
+    def move(self):
+        """The code asks for nothing more: what is next."""
+        if self.diverged:
+            self.outbox = []
+            return self.end(self.diverged)
+        if self.running:
+            if [e for e in self.outbox if e is not self.lone or e.result]:
+                self.lone = None
+                return self.send()
+            self.read_mail(max(0.001, min([1] + [e.due - time.monotonic() for e in self.pending.values() if e.due and not e.busy])))
+            again = [e for e in self.pending.values() if e.state == "failed" and self.is_ready(e)]
+            return again and not self.cancelled and not self.paused and not self.dead and self.begin(again)
+        self.lone = None
+        if self.cancelled:
+            return self.unwind()
+        if self.paused or self.worker.stopping.is_set():
+            self.outbox = [e for e in self.outbox if isinstance(e, Entry) and e.result]
+            return self.end({"state": "released"})
+        steps = [] if self.done and self.done["state"] == "failed" else [e for e in self.pending.values() if self.is_ready(e)]
+        one = steps[0] if len(steps) == 1 else None
+        if one and one.work["effect"] != "claimed" and (one.state != "new" or self.outbox[-1:] == [one]):  # one write, when it has ended
+            if [e for e in self.outbox if e is not one]:
+                return self.send(hold=one if one.state == "new" else None)
+            self.lone = one
+            return self.execute(one, inline=len(self.pending) == 1)
+        if steps:
+            return self.begin(steps)
+        if self.done:
+            if self.at < len(self.places):
+                return self.diverge(self.places[self.at], None)
+            self.outbox = [e for e in self.outbox if not (isinstance(e, Entry) and e.kind == "step" and e.state == "new")]
+            return self.end(self.done)
+        return self.suspend(list(self.pending.values()))
+
+    def begin(self, steps):
+        """In one call; nothing is executed before it is answered."""
+        begun = [e for e in steps if not (e.state == "unknown" and e.work["probe"])]
+        self.outbox += [e for e in begun if e not in self.outbox]
+        if self.outbox and not self.send():
+            return
+        if time.monotonic() > self.lease_end:
+            return self.die("lapsed")
+        for e in steps:
+            if not self.cancelled:
+                self.execute(e)
+            elif not e.over and e in begun:
+                self.settle(e, {"state": "failed", "error": {"code": "CANCELLED", "message": "not executed"}})
+
+    def suspend(self, waits):
+        ids = {e.id for e in waits}
+        whole = any(ids == {e.id for e in group if not e.over} for group in self.groups)
+        if not waits:
+            return self.end({"state": "failed", "error": {"message": "the code waits for nothing that ctx knows"}})
+        self.end({"state": "suspended", "awaits": [e.brief for e in waits], **({"any": True} if len(waits) > 1 and not whole else {})})
+
+    def unwind(self):
+        """Cancelled: what is in doubt gets an outcome, what is done is undone, in reverse."""
+        for e in [o for o in self.pending.values() if o.state == "unknown" and self.is_ready(o)]:
+            if e.work["effect"] == "claimed" and not e.work["probe"]:
+                self.settle(e, {"state": "unknown", "error": {"message": "cancelled while in doubt"}})
+            else:
+                self.execute(e, inline=True)
+                self.read_mail(0)
+            if not e.result and not e.ended:
+                self.settle(e, {"state": "failed", "error": {"code": "CANCELLED", "message": "it was not done"}})
+        done = [o for o in self.entries.values() if o.state == "done" and ("compensate", o.id) in self.marked]
+        for e in sorted(done, key=lambda o: -o.place):
+            u = self.undos.setdefault(e.id, Entry("undo", e.name, e.n))
+            if u.state == "done":
+                continue
+            if not e.undo:
+                mark = Entry("compensate", e.name, e.n)
+                return self.diverge(mark, None)
+            u.work = {**e.undo, "fn": lambda key, *more, e=e: e.undo["fn"](e.output, key)}
+            u.fields = {"effect": u.work["effect"], "onUnknown": u.work["on_unknown"]}
+            if u.ended:
+                return self.end({"state": "failed", "error": u.error, "step": e.label})
+            if not self.is_ready(u):
+                return self.suspend([u])
+            if u.work["effect"] == "claimed":
+                self.outbox.append(u)
+                if not self.send():
+                    return None
+            self.execute(u, inline=True)
+            self.read_mail(0)
+            return self.send()  # and once more, for the next one
+        return self.end({"state": "undone"})
+
+
+def _work(fn, effect="keyed", on_unknown=None, probe=None, retry=None, timeout=None, compensate=None):
+    on_unknown = on_unknown or ("retry" if effect != "claimed" else "probe" if probe else "hold")
+    return {"fn": fn, "effect": effect, "on_unknown": on_unknown, "probe": None if on_unknown == "retry" else probe, "retry": retry,
+            "timeout": timeout and duration(timeout) / 1000, "undo": compensate and _work(compensate)}
+
+
+def _decided(e):
+    if e.output and e.output.get("decision") == "approve":
+        return e.output
+    by = (e.output or {}).get("by")
+    raise EntryError(e, {**(e.output or {}), "code": "REJECTED", "message": "%s: rejected%s" % (e.name, " by " + by if by else "")})
+
+
+class Context:
+    """What the code of a function asks. In synchronous functions each call waits; those of `later` give a handle for all() and race()."""
+
+    def __init__(self, run, blocking):
+        self._run, self._blocking, self.id = run, blocking, run.id
+        self.later = Context(run, False) if blocking else self
+
+    def _ask(self, kind, name, fields, **more):
+        handle = self._run.ask(kind, name, fields, **more)
+        return handle.result() if self._blocking else handle
+
+    def step(self, name, fn, **options):
+        work = _work(fn, **options)
+        return self._ask("step", name, {"effect": work["effect"], "onUnknown": work["on_unknown"]}, work=work)
+
+    def sleep(self, name, time):
+        return self._ask("sleep", name, {"until": time.isoformat()} if hasattr(time, "isoformat") else {"forMs": duration(time)})
+
+    def event(self, name, event=None, timeout=None):
+        return self._ask("event", name, {"event": event or name, **({"timeoutMs": duration(timeout)} if timeout else {})})
+
+    def approval(self, name, timeout=None):
+        return self._ask("approval", name, {"timeoutMs": duration(timeout)} if timeout else {}, view=_decided)
+
+    def child(self, name, function, input=None):
+        return self._ask("child", name, {"workflow": getattr(function, "name", function), "input": input or {}})
+
+    def now(self):
+        return self._ask("value", "now", {"output": time.time()})
+
+    def random(self):
+        return self._ask("value", "random", {"output": random.random()})
+
+    def uuid(self):
+        return self._ask("value", "uuid", {"output": str(uuid.uuid4())})
+
+    def attribute(self, name, value):
+        return self._ask("attribute", name, {"value": value})
+
+    def patched(self, name):
+        """True for runs that come here for the first time with this code, False for those that have been further with older code."""
+        run, mark = self._run, "patched " + name
+        new = (mark, 0) in run.entries or run.at >= len(run.places) and not run.cancelled
+        if mark not in run.uses and new:
+            return self._ask("value", mark, {"output": True})
+        handle = Handle(run)
+        handle.settle(mark in run.uses)
+        return handle.result() if self._blocking else handle
+
+    def compensate(self, name, fn, n=None, **options):
+        n = self._run.uses.get(name, 0) - 1 if n is None else n
+        e = self._run.entries.get((name, n))
+        if not e or not e.asked:
+            raise Final('there is no step "%s" to compensate' % name)
+        self._run.compensate(e, _work(fn, **options))
+
+    def all(self, items):
+        whole = self._run.gather(items, race=False)
+        return whole.result() if self._blocking else whole
+
+    def race(self, items):
+        whole = self._run.gather(items, race=True)
+        return whole.result() if self._blocking else whole
+
+    def log(self, *words):
+        if not self._run.replaying:
+            self._run.worker.log("%s: %s" % (self.id, " ".join(map(str, words))))
