@@ -6,6 +6,7 @@
 #   make T=json test  only the tests whose path contains "json"
 #   make SLIM=1       into build/slim/: SQLite alone, without libpq, hiredis and OpenSSL (docs/embedding.md says what is missing)
 #   make DEBUG=1 …    with the asserts of debug builds (DEBUG_ASSERT); the builds with sanitizers always have them
+#   make clients      the clients of JavaScript and Python into build/clients/, as an npm tarball and a wheel
 #   make root-test    `make run` and `make test` in a fresh clone inside a fresh minimal Debian; T=json as above
 #
 # It works in two passes, because a fresh machine has no pkg-config to ask. The outer pass installs the packages
@@ -77,7 +78,7 @@ ifndef INNER
 # === the outer pass =============================================================================================
 
 .NOTPARALLEL:
-.PHONY: all run test bench race asan asan-quick tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
+.PHONY: all run test clients bench race asan asan-quick tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
 	packages-build packages-demo packages-test packages-race packages-lint packages-deb packages-root
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
@@ -143,6 +144,9 @@ lint: packages-lint check
 		--suppress=missingIncludeSystem --suppress=unknownMacro --suppress=identicalInnerCondition \
 		--suppress=uninitStructMember \
 		-D__linux__ -D_GNU_SOURCE -D__cppcheck__ -Isrc -Iinclude $(SRC)
+
+clients: packages-demo
+	@scripts/pack-clients.py $(VERSION) build/clients
 
 # With DESTDIR, PREFIX and LIBDIR as usual.
 install_files = BUILD='$(BUILD)' DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' packaging/install.sh
