@@ -5,6 +5,7 @@
 
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "flow/attribute.h"
 #include "flow/run_children.h"
 #include "flow/run_fit.h"
 #include "flow/subject_change.h"
@@ -12,6 +13,7 @@
 
 #define LIST_BYTES_MAX (16u << 20)
 #define STEPS_MAX 200000
+#define STATE_BYTES_MAX (48u << 20)
 
 /* clang-format off */
 
@@ -299,6 +301,47 @@ static enum hx_code find_part(struct walk *w, struct member *member)
 	return member->to ? HX_OK : refuse(w, &misfit);
 }
 
+/* What is done, as steps of the other version: the same, under the names and with the save_as that they have there. */
+static const struct run_done *done_there(const struct walk *w, const struct member *member)
+{
+	const struct run_done *was = w->row->done;
+	struct run_done *first = NULL, *last = NULL;
+
+	for (size_t i = member->passed_n; i-- > 0 && was; was = was->before) {
+		struct run_done *done = arena_alloc(w->arena, sizeof *done);
+
+		if (!done)
+			break;
+		*done = *was;
+		done->before = NULL;
+		done->step = &member->to->steps[member->passed[i].to];
+		if (last)
+			last->before = done;
+		first = first ? first : done;
+		last = done;
+	}
+	return first;
+}
+
+static void decide_attributes(struct walk *w, const struct member *member)
+{
+	const struct run_done *done = done_there(w, member);
+	struct slice now;
+	LOCAL_STRBUF(state, STATE_BYTES_MAX);
+	LOCAL_STRBUF(steps, STATE_BYTES_MAX);
+
+	run_write_state(done, &state);
+	run_write_steps(done, &steps);
+	struct expression_env env = {.input = json_trust(w->row->input),
+				     .state = json_trust(strbuf_slice(&state)),
+				     .steps = json_trust(strbuf_slice(&steps))};
+	if (state.failed || steps.failed)
+		return;
+	now = attributes_of(&member->to->attributes, &env, w->arena);
+	if (!slice_eq(now, w->row->attributes))
+		w->m->attributes = now.p ? now : slice_str("");
+}
+
 static enum hx_code decide_member(struct walk *w, const struct db_value *cells)
 {
 	struct member member = {.cells = cells};
@@ -319,6 +362,8 @@ static enum hx_code decide_member(struct walk *w, const struct db_value *cells)
 		     &misfit))
 		return refuse(w, &misfit);
 	put_member(w, &member);
+	if (cells[SUBJECT].i == w->row->subject)
+		decide_attributes(w, &member);
 	return HX_OK;
 }
 
@@ -437,6 +482,8 @@ void run_migrate_add(struct unit *unit, const struct stamp *stamp, const struct 
 	if (m->times_out_at != row->times_out_at)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_time, db_int(row->subject),
 			 m->times_out_at ? db_int(m->times_out_at) : db_null());
+	if (m->attributes.p)
+		attributes_of_run_set(unit, row->subject, m->attributes);
 	if (m->positions.p) {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_leave, db_text(m->positions));
 		UNIT_ADD(unit, UNIT_ANY, &stmt_arrive, db_text(m->positions));

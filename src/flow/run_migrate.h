@@ -13,7 +13,7 @@
  *
  * What changes: the version of the definition and the scope of parts; the positions of rows, where the other version has more steps or
  * fewer in what was jumped over; names of steps in the rows of children and of decisions that nobody has taken; when the run's time is
- * over, if it has another timeout. What does not: rows of steps besides, outputs, attempts, keys.
+ * over, if it has another timeout; what it is searched by. What does not: rows of steps besides, outputs, attempts, keys.
  *
  * Invariants (the simulator checks them on every edge):
  *  M2  A run and its parts are of one version, but for parts that are CANCELLED.
@@ -40,8 +40,9 @@ struct run_migration {
 	struct slice names;     /* [["old", "new"], …]; .p NULL: none */
 	struct slice renamed;   /* {"name by now": "name in its keys"}; .p NULL: none */
 	struct slice reason;
-	const char *misfit;   /* with HX_CANNOT_MIGRATE: the first step that does not fit */
-	int64_t times_out_at; /* 0: never */
+	struct slice attributes; /* that it is found by from now on; empty: none. .p NULL: as they are */
+	const char *misfit;      /* with HX_CANNOT_MIGRATE: the first step that does not fit */
+	int64_t times_out_at;    /* 0: never */
 };
 
 /* Lines of the unit that reads, after those of run_read(). */

@@ -630,7 +630,7 @@ static const struct task_shape restart_shape = SHAPE(struct run_restart, NULL,
 
 static const struct task_shape migration_shape = SHAPE(struct run_migration, NULL,
 	PART(SLICE, struct run_migration, renames, requester),
-	PART(SLICE, struct run_migration, runs, positions, names, renamed, reason),
+	PART(SLICE, struct run_migration, runs, positions, names, renamed, reason, attributes),
 	PART(TEXT, struct run_migration, misfit));
 
 static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_forget,

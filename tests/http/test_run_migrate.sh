@@ -2,7 +2,7 @@
 # A run goes on with another version of its definition: what may differ and what may not, names and keys, branches and items, the dry run,
 # what history and audit say of it, and the command line. On every store.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import os, subprocess
+import os, subprocess, urllib.parse
 import server
 from server import Server, Service, until
 
@@ -255,6 +255,19 @@ def test_branches_and_bodies_go_along(s):
 	s.ended(run, "CANCELLED")
 	assert sorted(s.keys("/undo")) == ["a/undo", "each/undo", "each/undo", "each/undo", "x1/undo"], s.keys("/undo")
 	assert s.keys("/undo")[-1] == "a/undo"
+
+
+@each_store
+def test_it_is_found_by_what_the_other_version_names(s):
+	s.put([task("pay", save_as="a"), event("go")], attributes={"n": ".input.n"})
+	run = s.start(input={"n": 1, "m": "x"})
+	s.at(run, "go")
+	to = s.put([task("paid", save_as="b"), event("go")], attributes={"n": ".input.none", "m": ".input.m", "there": ".state.b | has(\"x\")", "done": ".steps.paid.status"})
+	found = lambda where: [r["id"] for r in s.hapax.json("GET", f"{RUNS}?where={urllib.parse.quote(where)}", status=200)["items"]]
+	assert run in found("n == 1")  # what is in force has not changed the run
+	s.migrate(run, to, steps={"pay": "paid"})
+	assert run not in found("n == 1")
+	assert run in found('m == "x" and there == false and done == "COMPLETED"'), s.show(run)
 
 
 @each_store
