@@ -66,7 +66,7 @@ static enum hx_code explain_run(struct api_query *query, const struct unit_resul
 	if (!code) {
 		sight = why_look(query, row.subject, row.fence);
 		why->lacks = run_row_absent(&row);
-		why_run(why, &row, &result->rows[WHY_LINE_JOB_OF_RUN], &sight, arena);
+		why_run(why, &row, result, &sight, arena);
 	}
 	if (code == HX_CONFIG_ERROR) { /* nothing else can be what it waits for */
 		why_run_version(why, db_cell(&result->rows[0], 0, RUN_DEFINITION_VERSION)->i);

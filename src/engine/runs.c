@@ -74,6 +74,7 @@ static void runs_count(struct engine_metrics *metrics, const struct run_drive *r
 	atomic_fetch_add(&metrics->runs_driven, code == HX_OK);
 	atomic_fetch_add(&metrics->runs_fenced, run->fenced || code == HX_STALE_FENCE);
 	atomic_fetch_add(&metrics->runs_held, run->held);
+	atomic_fetch_add(&metrics->runs_in_line, run->in_line);
 	atomic_fetch_add(&metrics->runs_unknown, is_held_unknown(run));
 	if (run->brought_to_end)
 		tally_add(&metrics->runs_ended, run->row.machine->definition->name, run->row.status);

@@ -133,6 +133,7 @@ static bool find_machine(struct run_drive *d, const struct answer *answer, const
 
 	brood->machine = d->row.machine;
 	brood->sees_around = part && part->sees_around;
+	brood->limit_key = part && d->slot.name ? d->slot.key : slice_of(NULL, 0);
 	if (step->workflow)
 		brood->machine = d->policy->machine_of(d->policy->context, slice_str(step->workflow), RUN_NEWEST);
 	if (brood->machine)

@@ -9,16 +9,16 @@
 
 #define INTO_RUN                                                                                                       \
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"  \
-	" created_at, parent, parent_step, parent_n, child, scope, around, depth, times_out_at, attributes)"
+	" created_at, parent, parent_step, parent_n, child, scope, around, depth, times_out_at, attributes, limit_key)"
 /* A caller of an older program may have taken the key: then the child has none, and is found by its parent as ever. */
 #define CHILD_KEY(n)                                                                                                   \
 	"(SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = ?7 || " n ")"    \
 	" THEN ?7 || " n " END)"
 #define CHILD_COLUMNS(id, n, input, scope, attributes)                                                                             \
 	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", ?8, ?8, p.subject, ?6, " n ","  \
-	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?10, " attributes
+	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?10, " attributes ", ?11"
 
-DB_STMT(stmt_make, "run_children_make", "iittittiii", "",
+DB_STMT(stmt_make, "run_children_make", "iittittiiit", "",
 	INTO_RUN CHILD_COLUMNS("json_extract(value, '$[0]')", "(?2 + key)", "json_extract(value, '$[1]')", "json_extract(value, '$[2]')", "json_extract(value, '$[3]')")
 	" FROM json_each(?3), hx_run p WHERE p.subject = ?1",
 	.pg_sql = INTO_RUN CHILD_COLUMNS("(r->>0)::bigint", "(?2 + ord - 1)", "r->>1", "r->>2", "r->>3")
@@ -113,7 +113,8 @@ void run_children_make(struct unit *unit, const struct stamp *stamp, const struc
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_make, subject, from, db_text(brood->rows),
 		 db_str(brood->machine->definition->name), db_int(brood->machine->version), step, db_text(brood->key),
-		 db_int(stamp->at.ms), db_int(brood->sees_around), times_out_at ? db_int(times_out_at) : db_null());
+		 db_int(stamp->at.ms), db_int(brood->sees_around), times_out_at ? db_int(times_out_at) : db_null(),
+		 db_optional(brood->limit_key));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, subject, step, from, db_int(run_kind()), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_histories, subject, step, from, db_str(stamp->node));

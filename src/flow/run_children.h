@@ -64,9 +64,10 @@ struct run_brood {
 	const struct run_machine *machine; /* of the children */
 	bool sees_around;                  /* their input has the state of this run in it, and they hear its events */
 	int64_t from;
-	struct slice key;  /* of each, up to its number */
-	struct slice rows; /* [[id, "input", scope or null, "attributes" or null], …]; .p NULL: none */
-	bool described;    /* some have attributes */
+	struct slice key;       /* of each, up to its number */
+	struct slice rows;      /* [[id, "input", scope or null, "attributes" or null], …]; .p NULL: none */
+	bool described;         /* some have attributes */
+	struct slice limit_key; /* of parts: that of the run around them; .p NULL: there is no limit */
 };
 /* The parent's row, in whose unit it stands, gives workspace, requester, trace and depth. */
 void run_children_make(struct unit *unit, const struct stamp *stamp, const struct run_row *parent,

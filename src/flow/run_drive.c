@@ -29,7 +29,11 @@ static void move(struct run_drive *d, const struct answer *answer)
 
 static void plan(struct run_drive *d, const struct answer *answer)
 {
-	bool moves = run_plan(d, answer);
+	bool moves;
+
+	if (!d->slot.name)
+		d->slot = run_limit_of(&d->row, d->policy, d->arena);
+	moves = run_plan(d, answer);
 
 	if (d->wants_children && !d->arena->failed) {
 		task_go(&d->task, DRIVE_READING_CHILDREN);
@@ -257,10 +261,25 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 		plan(d, answer);
 }
 
+/* Nothing of the move is there: its slot was the last word. */
+static bool was_full(const struct run_drive *d, const struct answer *answer)
+{
+	struct unit unit;
+
+	unit_init(&unit, d->stamp.op);
+	run_build_move(d, &unit);
+	return slot_was_full(&unit, answer->result);
+}
+
 /* Somebody was first, or the status was shifted under us. What we know we keep, and look again. */
-static void run_drive_lost(struct run_drive *d)
+static void run_drive_lost(struct run_drive *d, const struct answer *answer)
 {
 	d->kids.step = NULL;
+	if (d->slot.name && !d->holding && was_full(d, answer)) {
+		d->stamp = flow_stamp(answer);
+		task_go(&d->task, DRIVE_LINING_UP);
+		return;
+	}
 	if (d->holding && d->losses++ < LOSSES_MAX)
 		task_go(&d->task, DRIVE_READING);
 	else
@@ -314,7 +333,7 @@ static void take_moved(struct run_drive *d, const struct answer *answer)
 		moved(d, answer, &answer->result->rows[0]);
 		break;
 	case UNIT_LOST:
-		run_drive_lost(d);
+		run_drive_lost(d, answer);
 		break;
 	case UNIT_REFUSED:
 		sql_refused(d, answer);
@@ -381,6 +400,15 @@ static void run_drive_take_probed(struct run_drive *d, const struct answer *answ
 	run_drive_take_acted(d, &told);
 }
 
+/* A lost answer is no harm: it is due until it stands in line, and standing there twice is standing there. */
+static void take_line(struct run_drive *d, const struct answer *answer)
+{
+	enum unit_verdict verdict = answer->result->verdict;
+
+	d->in_line = verdict == UNIT_WON;
+	task_end(&d->task, verdict == UNIT_WON ? HX_OK : verdict == UNIT_LOST ? HX_CLAIM_FAILED : HX_STORE_UNAVAILABLE);
+}
+
 static void take_rested(struct run_drive *d, const struct answer *answer)
 {
 	task_go(&d->task, d->rests_from);
@@ -423,6 +451,7 @@ static const TASK_STATES(struct run_drive) drive_states[] = {
 	[DRIVE_MOVING] = {"moving", take_moved, run_build_move},
 	[DRIVE_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
 	[DRIVE_RESTING] = {"resting", take_rested, .until = offsetof(struct run_drive, rests_until)},
+	[DRIVE_LINING_UP] = {"standing in line", take_line, run_build_line},
 	[DRIVE_ACTING] = {"acting", run_drive_take_acted, .act = run_drive_call_of},
 	[DRIVE_PROBING] = {"probing", run_drive_take_probed, .act = run_drive_call_of},
 	[DRIVE_DONE] = {"done"},
@@ -433,7 +462,8 @@ static const struct task_shape ended_shape = SHAPE(struct run_ended, NULL,
 
 static const struct task_shape brood_shape = SHAPE(struct run_brood, NULL,
 	PART(SLICE, struct run_brood, key),
-	PART(IGNORED, struct run_brood, rows)); /* ids that nobody else was given, and what follows from the row */
+	PART(IGNORED, struct run_brood, rows), /* ids that nobody else was given, and what follows from the row */
+	PART(SLICE, struct run_brood, limit_key));
 
 static const struct task_shape asking_shape = SHAPE(struct run_asking, NULL, PART(TEXT, struct run_asking, word));
 
@@ -465,6 +495,7 @@ static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
 	PART(SLICE, struct run_drive, missing_workflow),
 	PART(TEXT, struct run_drive, missing_function),
 	PART_WITH(INNER, struct run_drive, row, &run_row_shape),
+	PART_WITH(INNER, struct run_drive, slot, &slot_shape),
 	PART_WITH(INNER, struct run_drive, move, &move_shape),
 	PART_WITH(OBJECT, struct run_drive, done, &run_done_shape),
 	PART(SLICE, struct run_drive, output),

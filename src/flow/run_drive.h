@@ -11,6 +11,7 @@
  *      │        │          │              └ failed ─▶ RESTING a moment ─▶ MOVING again: what was done is kept in mind for
  *      │        │          │                          RUN_PATIENCE_MS, and the fence makes trying safe
  *      │        └──────────┘ nothing to do (not due, held, paused): DONE HX_OK
+ *      │                   (lost to a limit that is full (slot.h) ─▶ LINING_UP ─▶ DONE HX_OK: it stands in line, as it was)
  *      └ (created by this very node a moment ago: what READING would find is known)
  *
  *   ACTING ─┬ ok ─────────────────▶ the step is COMPLETED, and the next begins
@@ -36,6 +37,7 @@
 #pragma once
 
 #include "flow/run_children.h"
+#include "flow/slot.h"
 #include "task/task.h"
 
 #define RUN_REST_MS 200
@@ -55,6 +57,7 @@ enum run_drive_at {
 	DRIVE_MOVING,
 	DRIVE_LOOKING_UP,
 	DRIVE_RESTING,
+	DRIVE_LINING_UP, /* the limit is full */
 	DRIVE_ACTING,
 	DRIVE_PROBING,
 	DRIVE_DONE,
@@ -126,13 +129,15 @@ struct run_drive {
 	bool fenced;                   /* what it wanted to write was kept out: the run was another's by then */
 	bool held;                     /* it has left a step for a person */
 	bool fails;                    /* its last move cancels the run, because it has failed */
+	bool in_line;                  /* it waits for a slot of its limit */
 	struct slice missing_workflow; /* with HX_CONFIG_ERROR */
 	int64_t missing_version;
 	const char *
 		missing_function; /* likewise: the definition is there, and this program has no such function; else NULL */
 	/* private */
 	struct run_row row;
-	bool holding; /* row.fence is ours */
+	struct slot slot; /* of its limit; .name 0: it has none */
+	bool holding;     /* row.fence is ours */
 	struct run_move move;
 	const struct run_done *done; /* after the move */
 	bool knows;                  /* an outcome that is not yet written: a lost move must not forget it */
@@ -158,6 +163,9 @@ struct run_drive {
 	struct stamp stamp;
 	struct mono_time asked;
 };
+
+/* The slot that it needs to be at work (run_limit.c); .name 0: none. Its key is in the arena. */
+struct slot run_limit_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena);
 
 /* What this program has no function for, of all that the run may come to from here on; NULL: nothing. */
 const struct action *run_row_absent(const struct run_row *row);

@@ -90,6 +90,15 @@ DB_STMT(stmt_notes, "run_migrate_notes", "ttt", "", BOTH(NOTES, RUNS, PG_RUNS));
 	" due_at = CASE WHEN x.goes_on = 1 THEN hx_now_ms() ELSE due_at END FROM " runs " WHERE subject = x.run"
 DB_STMT(stmt_rows, "run_migrate_rows", "tit", "", BOTH(ROWS, RUNS, PG_RUNS));
 
+/* Who stands in line for a slot (slot.h) may need another one, or none, under the other version: it looks again. */
+#define LINE_DUE(runs)                                                                                                 \
+	"UPDATE hx_run SET due_at = hx_now_ms() FROM " runs " WHERE subject = x.run AND due_at > hx_now_ms()"              \
+	" AND EXISTS (SELECT 1 FROM hx_slot w WHERE w.holder = hx_run.subject AND w.held = 0)"
+DB_STMT(stmt_line_due, "run_migrate_line_due", "t", "", BOTH(LINE_DUE, RUNS, PG_RUNS));
+
+#define LINE_LEFT(runs) "DELETE FROM hx_slot WHERE held = 0 AND holder IN (SELECT x.run FROM " runs ")"
+DB_STMT(stmt_line_left, "run_migrate_line_left", "t", "", BOTH(LINE_LEFT, RUNS, PG_RUNS));
+
 DB_STMT(stmt_time, "run_migrate_time", "ii", "", "UPDATE hx_run SET times_out_at = ?2 WHERE subject = ?1");
 
 /* A position is free before a row comes to it: first all go far away. */
@@ -479,6 +488,8 @@ void run_migrate_add(struct unit *unit, const struct stamp *stamp, const struct 
 		add_parts(unit, stamp, row->subject, m);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_notes, runs, db_optional(m->requester), db_text(m->reason));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_rows, runs, db_int(m->version), db_optional(m->renamed));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line_due, runs);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line_left, runs);
 	if (m->times_out_at != row->times_out_at)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_time, db_int(row->subject),
 			 m->times_out_at ? db_int(m->times_out_at) : db_null());

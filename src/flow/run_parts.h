@@ -89,6 +89,14 @@ struct slice run_make_error(const struct run_drive *d, const char *code, struct 
 /* What the run is searched by after the move, if the move changes it. */
 void run_plan_attributes(struct run_drive *d);
 
+/* ---- run_limit.c ---- */
+
+/* In its move, after its guard: a slot is taken where it goes on to hold the run, or locked to be let go of. */
+void run_add_slot(const struct run_drive *d, struct unit *unit);
+/* In its move, after all else. */
+void run_end_slot(const struct run_drive *d, struct unit *unit);
+void run_build_line(const struct run_drive *d, struct unit *unit);
+
 /* ---- run_units.c ---- */
 
 void run_build_move(const struct run_drive *d, struct unit *unit);

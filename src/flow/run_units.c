@@ -224,6 +224,7 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	const struct run_move *move = &d->move;
 
 	add_guard(d, unit);
+	run_add_slot(d, unit); /* mutant: slot-outside-the-claim */
 	if (d->row.parent)
 		run_child_guard(unit, &d->row);
 	if (d->row.around && (move->event_step || (move->write == RUN_WRITES_REST && move->awaits.p)))
@@ -250,4 +251,5 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 		unit_for(unit, d->row.workspace);
 		sql_action_add(unit, sql, move->sql, move->sql_values, move->sql_timeout_ms);
 	}
+	run_end_slot(d, unit);
 }

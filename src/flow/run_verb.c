@@ -104,6 +104,12 @@ static bool is_settled(const struct run_row *row)
 	return settled;
 }
 
+/* Should it stand in line for a slot, or have been woken for one: that is for another. */
+static void leave_line(struct run_verb *v)
+{
+	v->slot = run_limit_of(&v->row, v->rq->policy, v->arena); /* mutant: line-not-left */
+}
+
 static void decide_cancel(struct run_verb *v, const struct answer *answer)
 {
 	if (is_in(v, RUN_COMPLETED) && v->rq->kind != RUN_OBEY) {
@@ -112,6 +118,7 @@ static void decide_cancel(struct run_verb *v, const struct answer *answer)
 		end_unchanged(v);
 	} else if (is_settled(&v->row) && !is_in(v, RUN_COMPLETED)) {
 		v->due = false;
+		leave_line(v);
 		write_to(v, answer, RUN_CANCELLED);
 	} else {
 		v->due = !v->row.owned;
@@ -122,12 +129,15 @@ static void decide_cancel(struct run_verb *v, const struct answer *answer)
 static void decide_pause(struct run_verb *v, const struct answer *answer)
 {
 	v->due = false;
-	if (is_in(v, RUN_PAUSED))
+	if (is_in(v, RUN_PAUSED)) {
 		end_unchanged(v);
-	else if (leads(v, RUN_PAUSED)) /* mutant: pause-anywhere -> else if (1) */
+	} else if (leads(v, RUN_PAUSED)) { /* mutant: pause-anywhere -> } else if (1) { */
+		if (!v->row.owned && !v->row.job)
+			leave_line(v);
 		write_to(v, answer, RUN_PAUSED);
-	else
+	} else {
 		end_run_verb(v, HX_WRONG_STATUS, "only a run that goes on can be paused");
+	}
 }
 
 /*
@@ -521,6 +531,7 @@ static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 		end_run_verb(v, HX_STORE_UNAVAILABLE, NULL);
 		return;
 	}
+	v->slot = (struct slot){0};
 	code = run_row_take(answer->result, policy->machine_of, policy->context, v->arena, &v->row);
 	if (code == HX_OK && v->row.expired)
 		code = HX_RUN_EXPIRED;
@@ -641,6 +652,7 @@ static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_
 	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
 	PART(TEXT, struct run_verb, to),
 	PART(SLICE, struct run_verb, event_id, awaits),
+	PART_WITH(INNER, struct run_verb, slot, &slot_shape),
 	PART_WITH(INNER, struct run_verb, stamp, &stamp_shape));
 
 TASK_KIND(run_verb_kind, "verb", struct run_verb, run_verb_states, .op = offsetof(struct run_verb, stamp.op),

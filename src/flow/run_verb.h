@@ -129,6 +129,7 @@ struct run_verb {
 	bool due;              /* the write makes the run due at once */
 	struct slice event_id; /* of its row; while reading, for a decision, without the redo */
 	struct slice awaits;   /* of a run that waits for it: its name */
+	struct slot slot;      /* whose line it leaves; .name 0: none */
 	unsigned tries;
 	struct stamp stamp;
 };

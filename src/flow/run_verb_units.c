@@ -79,6 +79,8 @@ static void build_shift(const struct run_verb *v, struct unit *unit, bool settle
 	bool any = v->row.owned && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE) && !v->rq->version && !v->rq->along;
 
 	subject_shift(unit, &v->stamp, &move, any ? 0 : v->row.version, settles);
+	if (v->slot.name)
+		slot_lock(unit, &v->slot);
 }
 
 static void build_due(const struct run_verb *v, struct unit *unit)
@@ -254,6 +256,8 @@ void verb_build_write(const struct run_verb *v, struct unit *unit)
 		build_verb(v, unit);
 	if (v->to && v->rq->reason.n)
 		build_note(v, unit);
+	if (v->slot.name)
+		slot_release(unit, &v->slot, v->subject);
 	if (v->rq->kind == RUN_OBEY)
 		run_child_heard(unit, &v->row);
 	if (v->due)

@@ -4,6 +4,7 @@
 #include "flow/batch.h"
 #include "flow/batch_lead.h"
 #include "flow/run.h"
+#include "flow/slot.h"
 
 const struct task_shape stamp_shape = SHAPE(struct stamp, NULL, PART(OP, struct stamp, op));
 const struct task_shape stamp_noted_shape = SHAPE(struct stamp, NULL, PART(OP, struct stamp, op),
@@ -23,7 +24,7 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(TEXT, struct run_row, status),
 	PART(MADE, struct run_row, parent), PART(MADE, struct run_row, around),
 	PART(MADE, struct run_row, restart_of, restarted_by),
-	PART(SLICE, struct run_row, parent_step, scope, asked),
+	PART(SLICE, struct run_row, parent_step, scope, asked, limit_key),
 	PART(SLICE, struct run_row, owner, workspace, requester, key, trace, input, output, error),
 	PART(SLICE, struct run_row, awaits, step_status, attributes, renamed),
 	PART_WITH(OBJECT, struct run_row, done, &run_done_shape),
@@ -32,6 +33,8 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(MADE, struct run_row, job),
 	PART(TEXT, struct run_row, job_status),
 	PART(SLICE, struct run_row, job_output, job_error));
+
+const struct task_shape slot_shape = SHAPE(struct slot, NULL, PART(SLICE, struct slot, key));
 
 /* ---- batches ---- */
 

@@ -63,12 +63,17 @@ static void add_moment(struct why *why, const char *before, int64_t ms)
 }
 
 /* Someone else's words, in one line and not too long. */
-static void add_message(struct why *why, struct slice message)
+static void add_message_words(struct why *why, struct slice message)
 {
-	strbuf_add_str(&why->words, ": ");
 	message.n = message.n > MESSAGE_BYTES_MAX ? MESSAGE_BYTES_MAX : message.n;
 	for (size_t i = 0; i < message.n; i++)
 		strbuf_add_char(&why->words, (unsigned char)message.p[i] < 0x20 ? ' ' : message.p[i]);
+}
+
+static void add_message(struct why *why, struct slice message)
+{
+	strbuf_add_str(&why->words, ": ");
+	add_message_words(why, message);
 }
 
 static void add_error(struct why *why, struct slice error, struct arena *arena)
@@ -360,9 +365,27 @@ static void add_outlook(struct why *why, const struct run_row *row, struct arena
 	}
 }
 
-static void add_run(struct why *why, const struct run_row *row, const struct db_rows *job,
+/* A run that stands in line for a slot. */
+static void add_slot(struct why *why, const struct run_row *row, const struct db_rows *line)
+{
+	const struct run_definition *whole = row->machine->definition;
+	long long held = (long long)db_cell(line, 0, 1)->i, ahead = (long long)db_cell(line, 0, 2)->i;
+
+	because(why, WHY_RUN_SLOT, "waits for a slot: %lld %s of the workflow \"%s\" %s at work", held,
+		held == 1 ? "run" : "runs", whole->name, held == 1 ? "is" : "are");
+	if (whole->limits.concurrency.by) {
+		strbuf_add_str(&why->words, " for ");
+		add_message_words(why, db_cell(line, 0, 0)->s);
+	}
+	strbuf_addf(&why->words, ", and that is its limit; %lld %s before it in line", ahead,
+		    ahead == 1 ? "is" : "are");
+}
+
+static void add_run(struct why *why, const struct run_row *row, const struct unit_result *lines,
 		    const struct port_sight *sight, struct arena *arena)
 {
+	const struct db_rows *job = &lines->rows[WHY_LINE_JOB_OF_RUN], *slot = &lines->rows[WHY_LINE_SLOT];
+
 	if (row->restarted_by)
 		add_restarted(why, row);
 	else if (is_at(row, RUN_COMPLETED))
@@ -377,6 +400,8 @@ static void add_run(struct why *why, const struct run_row *row, const struct db_
 		add_under_way(why, row, job, sight);
 	else if (is_at(row, RUN_PAUSED))
 		because(why, WHY_RUN_PAUSED, "waits for a person to resume it");
+	else if (slot->n && row->due_at > row->now)
+		add_slot(why, row, slot);
 	else if (slice_is(row->awaits, RUN_AWAITS_CHILD))
 		because(why, WHY_RUN_CHILDREN, "the step \"%s\" waits for the runs that it has started", step_of(row));
 	else if (row->awaits.p)
@@ -385,10 +410,10 @@ static void add_run(struct why *why, const struct run_row *row, const struct db_
 		add_timer(why, row, arena);
 }
 
-void why_run(struct why *why, const struct run_row *row, const struct db_rows *job, const struct port_sight *sight,
-	     struct arena *arena)
+void why_run(struct why *why, const struct run_row *row, const struct unit_result *lines,
+	     const struct port_sight *sight, struct arena *arena)
 {
-	add_run(why, row, job, sight, arena);
+	add_run(why, row, lines, sight, arena);
 	add_outlook(why, row, arena);
 }
 

@@ -12,6 +12,7 @@
 #include "flow/batch.h"
 #include "flow/entity.h"
 #include "flow/run_children.h"
+#include "flow/slot.h"
 #include "model/workflow.h"
 #include "task/task.h"
 
@@ -59,6 +60,7 @@
 	X(RUN_CHILDREN)         /* runs that it has started */                                                         \
 	X(RUN_RETRY)            /* the time of the next try */                                                         \
 	X(RUN_TIMER)            /* the time that a step waits for */                                                   \
+	X(RUN_SLOT)             /* a slot of the limit of its workflow */                                              \
 	X(RUN_NODE)             /* a node to take it */                                                                \
 	X(RUN_VERSION)          /* a node that knows its definition */                                                 \
 	X(RUN_FUNCTION)         /* a program that has a function which this one lacks */                               \
@@ -135,13 +137,14 @@ void why_read_run(struct unit *unit, struct slice workspace, int64_t subject);
 void why_read_entity(struct unit *unit, const struct entity_ref *ref);
 /* Where the rows are that the last two add to those of run_read() and entity_read(). */
 #define WHY_LINE_JOB_OF_RUN 3
+#define WHY_LINE_SLOT 4 /* the line that a run stands in, of slot_read_wait() */
 #define WHY_LINE_EFFECTS 1
 
 /* sight, in all of these: the calls of the claim that the row shows, as this node's port sees them. */
 void why_job(struct why *why, const struct db_rows *rows, const struct port_sight *sight);
-/* job: the row of the job that its step is, if any. The arena is for texts in between. */
-void why_run(struct why *why, const struct run_row *row, const struct db_rows *job, const struct port_sight *sight,
-	     struct arena *arena);
+/* lines: the job that its step is, if any, and the line that it stands in. The arena is for texts in between. */
+void why_run(struct why *why, const struct run_row *row, const struct unit_result *lines,
+	     const struct port_sight *sight, struct arena *arena);
 /* This node does not know the definition of the run. */
 void why_run_version(struct why *why, int64_t version);
 /* Taken with a policy: a machine that is NULL is one that this node does not know. */

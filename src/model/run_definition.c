@@ -119,6 +119,7 @@ const struct field run_fields[] = {
 	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, on_failure_names)},
 	{"failure_after_effect", FIELD_OWN(read_failure_effects)},
 	{"attributes", FIELD_OWN(read_attributes)},
+	{"limits",   FIELD_OWN_AT(struct run_definition, limits, struct limits, limits_read)},
 	{0}};
 /* clang-format on */
 

@@ -43,6 +43,7 @@
 #include "model/attempt.h"
 #include "model/attributes.h"
 #include "model/expression.h"
+#include "model/limits.h"
 #include "model/workflow.h"
 
 #define RUN_END_NAME "end" /* of `then` and `else`; no step is called so */
@@ -129,6 +130,7 @@ struct run_definition {
 	const struct run_step *const *steps_by_name;
 	const struct expression *output; /* NULL: none is written, the output is null */
 	int64_t lease_ms;                /* 0: that of the configuration */
+	struct limits limits;            /* of its parts, too: they do the work of the run around them */
 	/* Of the whole alone, and not of its parts, whose failure is their step's: */
 	bool compensates; /* on_failure is compensate: a failure cancels it */
 	size_t failure_effects_n;

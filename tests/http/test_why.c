@@ -98,6 +98,11 @@ static const char family[] =
 	"{'workflow':'family','kind':'run','steps':["
 	"{'name':'kid','type':'repeat','steps':[{'name':'nap','type':'wait','for':'24h'}],'until':'true'}]}";
 
+static const char cargo[] =
+	"{'workflow':'cargo','kind':'run','limits':{'concurrency':{'by':'.input.customer','max':1}},"
+	"'actions':{'load':{'kind':'http','url':'@/load','effect':'keyed'}},"
+	"'steps':[{'name':'load','type':'task','action':'load'}]}";
+
 static void new_trip(struct scene *scene, char ret_id[64])
 {
 	run_create_id(scene, "{'definitionId':'trip'}", ret_id);
@@ -138,6 +143,32 @@ static void test_runs_that_wait(void **state)
 	run_create_id(scene, "{'definitionId':'errand'}", id);
 	because(scene, id, WHY_RUN_COMPLETED, "waits for nothing: it is completed");
 	scene_must(scene, 0, "GET", "/api/v1/why/run_0000000000001", NULL, 404, "NOT_FOUND");
+	scene_stop(scene, 0);
+}
+
+static void test_runs_in_line(void **state)
+{
+	struct scene *scene = *state;
+	char first[64], second[64], other[64];
+
+	scene_define(scene, "cargo", cargo);
+	service_play(scene->service, "/load", &(struct play){.hold = true});
+	scene_start(scene, 0);
+	run_create_id(scene, "{'definitionId':'cargo','input':{'customer':'c-1'}}", first);
+	service_await(scene->service, "/load", 1, RUN_ARRIVE_MS);
+	run_create_id(scene, "{'definitionId':'cargo','input':{'customer':'c-1'}}", second);
+	because(scene, second, WHY_RUN_SLOT,
+		"waits for a slot: 1 run of the workflow \"cargo\" is at work for \"c-1\", and that is its limit; "
+		"0 are before it in line");
+	assert_int_equal(scene_metric(scene, 0, "hapax_runs_in_line_total"), 1);
+	run_create_id(scene, "{'definitionId':'cargo','input':{'customer':'c-2'}}", other);
+	service_await(scene->service, "/load", 2, RUN_ARRIVE_MS); /* another customer's */
+	run_do(scene, second, "cancel", "{}", 200, "");
+	because(scene, second, WHY_RUN_CANCELLED, "waits for nothing: it is cancelled");
+	service_release(scene->service);
+	run_await(scene, first, "COMPLETED");
+	run_await(scene, other, "COMPLETED");
+	assert_int_equal((int)service_count(scene->service, "/load", NULL), 2);
 	scene_stop(scene, 0);
 }
 
@@ -616,6 +647,7 @@ int main(int argc, char **argv)
 		BOTH(test_after_effects),
 		BOTH(test_runs_that_wait),
 		BOTH(test_runs_at_work),
+		BOTH(test_runs_in_line),
 		BOTH(test_runs_that_fail),
 		BOTH(test_batches_that_wait),
 		BOTH(test_batches_at_work),

@@ -1,0 +1,121 @@
+/* See slot.h. Each guard stands on a line of its own. */
+#include "flow/slot.h"
+
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "flow/run.h"
+
+/* A thousand locks for all names: PostgreSQL has room for a few thousand. Two names that share one wait for each other, and that is all. */
+DB_STMT(stmt_lock, "slot_lock", "i", "i",
+	"SELECT 1 WHERE ?1 <> 0",
+	.pg_sql = "SELECT 1::bigint FROM (SELECT pg_advisory_xact_lock(48510712, (?1 % 1024)::int)) AS held");
+
+#define HELD "(SELECT count(*) FROM hx_slot h WHERE h.name = ?1 AND h.held = 1"
+
+/* ?1 name   ?2 holder   ?3 max   ?4 at   ?5 key   ?6 how long those go first that were woken */
+DB_STMT(stmt_take, "slot_take", "iiiiti", "",
+	"INSERT INTO hx_slot (name, holder, held, at, key) SELECT ?1, ?2, 1, ?4, ?5"
+	" WHERE " HELD " AND h.holder <> ?2)"
+	" + (SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = 0 AND w.holder < ?2"
+	" ORDER BY w.holder LIMIT ?3) f JOIN hx_run r ON r.subject = f.holder"
+	" AND r.due_at <= hx_now_ms()"
+	" AND r.due_at > hx_now_ms() - ?6" /* mutant: slot-head-start-for-ever -> " AND ?6 > 0" */
+	")"
+	" < ?3" /* mutant: slot-not-counted -> " >= 0 AND ?3 > 0" */
+	" OR EXISTS (SELECT 1 FROM hx_slot o WHERE o.name = ?1 AND o.holder = ?2 AND o.held = 1)"
+	" ON CONFLICT (name, holder) DO UPDATE SET held = 1");
+
+DB_STMT(stmt_drop, "slot_drop", "ii", "", "DELETE FROM hx_slot WHERE name = ?1 AND holder = ?2");
+
+/* Who is paused has no time at which it is due, and is passed over. */
+#define FIRST_IN_LINE                                                                                                  \
+	"SELECT r.subject FROM hx_slot w JOIN hx_run r ON r.subject = w.holder WHERE w.name = ?1 AND w.held = 0"       \
+	" AND r.due_at IS NOT NULL ORDER BY w.holder LIMIT CASE WHEN " HELD ") < ?2 THEN ?2 - " HELD ") ELSE 0 END"
+
+/* ?1 name   ?2 max */
+DB_STMT(stmt_wake, "slot_wake", "ii", "",
+	"UPDATE hx_run SET due_at = hx_now_ms() WHERE due_at > hx_now_ms() AND subject IN (" FIRST_IN_LINE ")",
+	.pg_sql = "WITH first AS MATERIALIZED (" FIRST_IN_LINE " FOR UPDATE OF r SKIP LOCKED)"
+		  " UPDATE hx_run SET due_at = hx_now_ms() WHERE due_at > hx_now_ms() AND subject IN (SELECT subject FROM first)");
+
+/* ?3 for how long   ?4 when its time is over */
+DB_STMT(stmt_rest, "slot_rest", "iiii", "",
+	"UPDATE hx_run SET due_at = CASE WHEN ?4 > hx_now_ms() AND ?4 < hx_now_ms() + ?3 THEN ?4 ELSE hx_now_ms() + ?3 END"
+	" WHERE subject = ?1 AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.owner IS NULL"
+	" AND s.version = ?2" /* mutant: slot-rest-version -> " AND ?2 > 0" */
+	")");
+
+DB_STMT(stmt_line, "slot_line", "iiit", "",
+	"INSERT INTO hx_slot (name, holder, held, at, key) VALUES (?1, ?2, 0, ?3, ?4) ON CONFLICT (name, holder) DO NOTHING");
+
+DB_STMT(stmt_read_wait, "slot_read_wait", "i", "tii",
+	"SELECT w.key, (SELECT count(*) FROM hx_slot h WHERE h.name = w.name AND h.held = 1),"
+	" (SELECT count(*) FROM hx_slot b WHERE b.name = w.name AND b.held = 0 AND b.holder < w.holder)"
+	" FROM hx_slot w WHERE w.holder = ?1 AND w.held = 0 ORDER BY w.name LIMIT 1");
+
+int64_t slot_name(const char *kind, struct slice workspace, struct slice workflow, struct slice key)
+{
+	/* No name has a NUL in it, and the key is the last: what is joined can be taken apart again. */
+	struct slice nul = slice_of("", 1);
+	struct slice parts[] = {slice_str(kind), nul, workspace, nul, workflow, nul, key};
+	uint8_t digest[SHA256_BYTES];
+	uint64_t name = 0;
+
+	sha256_parts(parts, sizeof parts / sizeof *parts, digest);
+	for (int i = 0; i < 8; i++)
+		name = name << 8 | digest[i];
+	return -(int64_t)(name >> 1 | 1);
+}
+
+static struct slice shown(struct slice key)
+{
+	if (key.n > SLOT_KEY_SHOWN_BYTES)
+		key.n = utf8_cut(slice_of(key.p, SLOT_KEY_SHOWN_BYTES));
+	return key;
+}
+
+void slot_lock(struct unit *unit, const struct slot *slot)
+{
+	unit_keep_apart(unit, slot->name);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_lock, db_int(slot->name)); /* it cannot lose: with it the unit is serial */
+}
+
+void slot_take(struct unit *unit, const struct slot *slot, int64_t holder, int64_t at_ms)
+{
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, db_int(slot->name), db_int(holder), db_int(slot->max), db_int(at_ms),
+		 db_text(shown(slot->key)), db_int(SLOT_HEAD_START_MS));
+}
+
+bool slot_was_full(const struct unit *unit, const struct unit_result *result)
+{
+	return result->verdict == UNIT_LOST && result->line >= 0 && unit->lines[result->line].stmt == &stmt_take;
+}
+
+/* A limit that is gone lets all go that waited for it. */
+static void wake_first(struct unit *unit, const struct slot *slot)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_wake, db_int(slot->name), db_int(slot->max ? slot->max : INT32_MAX));
+	unit_wake(unit, RUN_TOPIC);
+}
+
+void slot_release(struct unit *unit, const struct slot *slot, int64_t holder)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(slot->name), db_int(holder)); /* mutant: slot-kept */
+	wake_first(unit, slot);                                                   /* mutant: slot-wakes-nobody */
+}
+
+void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t version, int64_t times_out_at,
+	       int64_t at_ms)
+{
+	unit_touch(unit, run);
+	slot_lock(unit, slot);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest, db_int(run), db_int(version), db_int(SLOT_LOOK_MS),
+		 times_out_at ? db_int(times_out_at) : db_null());
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(slot->name), db_int(run), db_int(at_ms), db_text(shown(slot->key)));
+	wake_first(unit, slot); /* mutant: slot-free-meanwhile */
+}
+
+void slot_read_wait(struct unit *unit, int64_t holder)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_wait, db_int(holder));
+}

@@ -1,0 +1,59 @@
+/*
+ * Slots of a limit (model/limits.h): how many are at work at once, by a key.
+ *
+ *                    slot_take: fewer than `max` hold one      slot_release: it rests, or has ended
+ *   (no row) ───────▶ held = 1 ───────────────────────────────▶ (no row), and the first in line are due
+ *        │               ▲
+ *        │ it is full    │ slot_take, woken
+ *        └─▶ slot_wait ─ held = 0, in line: due when a slot is free, at the latest after SLOT_LOOK_MS
+ *
+ * A slot is a row of its holder, written by the unit that claims and gone with the unit that lets go. So it is neither lost nor counted
+ * twice, whoever dies: of a node that is lost the run stays claimed, keeps its slot, and whoever takes it over past its time goes on
+ * with it. Who waits (for a time, an event, a child, a person) is not claimed and has none, so no tree can block itself. A step that is a
+ * worker's job keeps its slot while the job is out.
+ *
+ * Each key has a line of its own, in the order of the runs' ages, so a customer with thousands of runs that wait keeps nobody else
+ * waiting: those that wait are not due. Whoever lets go wakes as many as there are slots free. Who was woken comes before those that
+ * were not, for SLOT_HEAD_START_MS: one that nobody carries out holds the others up no longer than that.
+ *
+ * All rows of one name change under one lock, which is a line of the unit (an advisory lock of PostgreSQL; SQLite has one writer). The
+ * units are serial, and a group runs them in the order of their names (db/unit.h), so that groups of two nodes do not wait for each other.
+ * Runs that are woken while somebody writes them are passed over: they are moved by whoever does.
+ *
+ * Invariants (the simulator checks each of them on every edge):
+ *  L1  Never more than `max` rows of one name are held.
+ *  L2  A run that carries out a step in the outside world has its slot.
+ *  L3  A run that neither is claimed nor has a job out holds none.
+ *  L4  While one waits in line and fewer than `max` are held, one in line is due.
+ */
+#pragma once
+
+#include "db/unit.h"
+
+#define SLOT_LOOK_MS 60000
+#define SLOT_HEAD_START_MS 30000
+#define SLOT_KEY_SHOWN_BYTES 200
+
+struct slot {
+	int64_t name;     /* below 0; 0: there is no limit */
+	int64_t max;      /* of the definition in force; 0: it has no limit any more */
+	struct slice key; /* JSON */
+};
+
+/* What is counted: a limit of this kind of this workflow, in this workspace, under this key. */
+int64_t slot_name(const char *kind, struct slice workspace, struct slice workflow, struct slice key);
+
+/* Before anything that is written about runs other than the holder: the lock of the name. */
+void slot_lock(struct unit *unit, const struct slot *slot);
+/* After the lock. LOST: it is full. */
+void slot_take(struct unit *unit, const struct slot *slot, int64_t holder, int64_t at_ms);
+/* Was it this that a unit has lost to? `unit` is as it was asked for. */
+bool slot_was_full(const struct unit *unit, const struct unit_result *result);
+/* After the lock: the holder has none any more, nor waits for one. */
+void slot_release(struct unit *unit, const struct slot *slot, int64_t holder);
+/* A whole unit: a run that nobody holds stands in line. LOST: it was moved since. times_out_at: 0: never. */
+void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t version, int64_t times_out_at,
+	       int64_t at_ms);
+
+/* For people. Row: key, how many hold one, how many are before it in line; none: it is in no line. */
+void slot_read_wait(struct unit *unit, int64_t holder);

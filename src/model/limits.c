@@ -1,0 +1,50 @@
+/* See limits.h. */
+#include "model/limits.h"
+
+#include "base/json_canonical.h"
+
+#define KEY_BYTES_MAX (2u << 20)
+
+static const char *const roots[] = {"input", NULL};
+
+static void read_by(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	reader_expression(r, node, field->name, roots, ret);
+}
+
+#define FIELD_BY(S) FIELD_OWN_AT(S, by, const struct expression *, read_by)
+
+/* clang-format off */
+static const struct field concurrency_fields[] = {
+	{"by",  FIELD_BY(struct limit_concurrency)},
+	{"max", FIELD_INT(struct limit_concurrency, max, 1, LIMIT_MAX), .required = true},
+	{0}};
+
+static const struct field limits_fields[] = {
+	{"concurrency", FIELD_OBJECT(struct limits, concurrency, concurrency_fields)},
+	{0}};
+/* clang-format on */
+
+void limits_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	(void)fields_object(r, node, field->name, limits_fields, ret); /* what is wrong with it is reported */
+}
+
+static bool make_key(const struct expression *by, struct json input, struct arena *arena, struct strbuf *ret_key)
+{
+	struct json none = json_trust(slice_str("{}"));
+	struct expression_env env = {.input = input, .state = none, .steps = none};
+	LOCAL_STRBUF(value, KEY_BYTES_MAX / 2);
+
+	return !expression_eval(by, &env, arena, /* err= */ &(struct hx_error){0}, &value) &&
+	       !json_canonical(json_trust(strbuf_slice(&value)), arena, /* err= */ NULL, ret_key);
+}
+
+struct slice limit_key(const struct expression *by, struct json input, struct arena *arena)
+{
+	LOCAL_STRBUF(key, KEY_BYTES_MAX);
+
+	if (!by || !make_key(by, input, arena, &key))
+		return arena_copy(arena, slice_str("null"));
+	return arena_copy(arena, strbuf_slice(&key));
+}

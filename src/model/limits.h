@@ -1,0 +1,32 @@
+/*
+ * `limits` of a definition: how many at once, by a key.
+ *
+ *   concurrency   at most `max` are at work at once
+ *
+ * `by` is an expression over the input, whose value is the key: each value has a count of its own. Absent, there is one count for
+ * the whole workflow. A value that cannot be made (of a string, say, a member is asked for) counts as null.
+ */
+#pragma once
+
+#include "model/expression.h"
+#include "model/fields.h"
+
+#define LIMIT_MAX 10000
+
+struct limit_concurrency {
+	const struct expression *by; /* NULL: one count for all */
+	int64_t max;                 /* 0: there is no such limit */
+};
+
+struct limits {
+	struct limit_concurrency concurrency;
+};
+
+/* The field `limits`, into a struct limits. */
+field_read_fn limits_read;
+
+/*
+ * The key of an input, in canonical form, so that 1 and 1.0 are one. Lives in the arena. .p NULL: there is no room, neither for it nor for
+ * its being null.
+ */
+struct slice limit_key(const struct expression *by, struct json input, struct arena *arena);

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# Three nodes on one PostgreSQL, killed (-9) in turn, and a limit of 2 for each customer. A service that counts: never 3 calls of one customer
+# are under way at once, every run comes to its end, and no customer waits for those of another.
+# CUSTOMERS=50 RUNS=40 tests/with-postgres tests/chaos/test_limits_kill.sh is the long form.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import collections
+import http.server
+import json
+import os
+import random
+import server
+import subprocess
+import threading
+import time
+from server import Server, until, write
+
+CUSTOMERS = int(os.environ.get("CUSTOMERS", 8))
+RUNS = int(os.environ.get("RUNS", 6))
+KILLS = int(os.environ.get("KILLS", 5))
+NODES = 3
+LIMIT = 2
+
+
+class Counter(http.server.ThreadingHTTPServer):
+	"""Counts what is under way of each customer, and never forgets the most there were."""
+	daemon_threads = True
+	request_queue_size = 256
+
+	def __init__(self):
+		super().__init__(("127.0.0.1", 0), Call)
+		self.lock, self.now, self.most = threading.Lock(), collections.Counter(), collections.Counter()
+		self.done, self.order = collections.Counter(), []
+		self.url = f"http://127.0.0.1:{self.server_address[1]}"
+		threading.Thread(target=self.serve_forever, daemon=True).start()
+
+	def handle_error(self, *_):
+		pass # a node was killed while it was being answered
+
+
+class Call(http.server.BaseHTTPRequestHandler):
+	protocol_version = "HTTP/1.1"
+
+	def do_POST(self):
+		body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+		customer, at = body["input"]["customer"], self.server
+		with at.lock:
+			at.now[customer] += 1
+			at.most[customer] = max(at.most[customer], at.now[customer])
+		time.sleep(0.15)
+		with at.lock:
+			at.now[customer] -= 1
+			at.done[customer] += 1
+			at.order.append(customer)
+		self.send_response(200)
+		self.send_header("Content-Length", "2")
+		self.end_headers()
+		self.wfile.write(b"{}")
+
+	def log_message(self, *_):
+		pass
+
+
+def database(name):
+	store = os.environ["HAPAX_TEST_PG"]
+	subprocess.run(["psql", "-q", store, "-c", f"CREATE DATABASE {name}"], check=True)
+	return store.rsplit("/", 1)[0] + f"/{name}"
+
+
+def define(dir, url):
+	write(dir / "workflows/ship.json", {
+		"workflow": "ship", "kind": "run", "lease": "2s",
+		"actions": {"Call": {"kind": "http", "url": url, "effect": "keyed"}},
+		"limits": {"concurrency": {"by": ".input.customer", "max": LIMIT}},
+		"steps": [
+			{"name": "first", "type": "task", "action": "Call"},
+			{"name": "both", "type": "parallel", "branches": {
+				"x": [{"name": "x1", "type": "task", "action": "Call"}],
+				"y": [{"name": "y1", "type": "wait", "for": "10ms"}, {"name": "y2", "type": "task", "action": "Call"}]}}],
+	})
+
+
+def serve(dir, store, n):
+	(dir / str(n)).mkdir(exist_ok=True)
+	return Server(dir / str(n), "serve", "--db", store, "--workflows", str(dir / "workflows"), "--node", f"n{n}")
+
+
+def start(node, customer, n):
+	body = {"definitionId": "ship", "input": {"customer": customer}, "idempotencyKey": f"{customer}-{n}"}
+	try:
+		return node.call("POST", "/api/v1/workflow-runs", body)[0] in (200, 201)
+	except OSError:
+		return False
+
+
+def unfinished(node):
+	open_runs = 0
+	for status in ("PENDING", "RUNNING", "WAITING"):
+		page = node.json("GET", f"/api/v1/workflow-runs?status={status}&limit=500", status=200)
+		open_runs += len(page["items"]) + (1 if page["cursor"] else 0)
+	return open_runs
+
+
+def held(store):
+	return subprocess.run(["psql", "-At", store, "-c", "SELECT count(*) FROM hx_slot"], check=True, capture_output=True,
+		text=True).stdout.strip()
+
+
+def test_never_three_at_once(dir):
+	if not os.environ.get("HAPAX_TEST_PG"):
+		print("[  SKIPPED ] there is no PostgreSQL")
+		return
+	service, store = Counter(), database(f"limits{os.getpid()}")
+	define(dir, service.url)
+	nodes = [serve(dir, store, n) for n in range(NODES)]
+	try:
+		for n in range(RUNS):
+			for c in range(CUSTOMERS):
+				until(lambda: start(nodes[(n + c) % NODES], f"c{c}", n), "a start")
+		for k in range(KILLS):
+			time.sleep(random.uniform(0.2, 0.6))
+			nodes[k % NODES].process.kill()
+			nodes[k % NODES].process.wait()
+			nodes[k % NODES] = serve(dir, store, k % NODES)
+		until(lambda: unfinished(nodes[0]) == 0, "all runs to end", 180)
+		print(f"# limits_kill: {sum(service.done.values())} calls, at most {max(service.most.values())} of a customer at once")
+		assert max(service.most.values()) <= LIMIT, service.most
+		assert min(service.done.values()) >= 3 * RUNS, service.done
+		until(lambda: held(store) == "0", "the last slot to be let go")
+	finally:
+		for node in nodes:
+			node.process.kill()
+			node.process.wait()
+
+
+def test_one_customer_does_not_starve_the_others(dir):
+	service = Counter()
+	define(dir, service.url)
+	with Server(dir, "serve", "--workflows", "workflows") as hapax:
+		for n in range(40):
+			assert start(hapax, "big", n)
+		for c in range(4):
+			for n in range(3):
+				assert start(hapax, f"small{c}", n)
+		until(lambda: unfinished(hapax) == 0, "all runs to end", 120)
+	assert max(service.most.values()) <= LIMIT, service.most
+	last = max(i for i, customer in enumerate(service.order) if customer != "big")
+	big = service.order[:last].count("big")
+	print(f"# limits_kill: {big} of {service.done['big']} calls of the big customer before the last of the small ones")
+	assert big < service.done["big"] / 2, service.order
+
+
+server.run(globals())
+END

@@ -1,0 +1,459 @@
+/*
+ * Runs under a limit, explored: several of one key, of which one may be at work at a time; nodes that are lost, leases that lapse, answers
+ * that are lost, and one that is cancelled or paused while it stands in line.
+ *
+ * On every edge: L1 to L4 of flow/slot.h. And from every state in which nothing goes on but time: if from there on all went well,
+ * every run would come to its end, and no slot would be left.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "flow/run_verb.h"
+#include "sim/explore.h"
+#include "sim/invariant.h"
+#include "sim/walks.h"
+#include "sim/well.h"
+
+#define STATES_MAX 20000000
+#define SETTLE_ROUNDS_MAX 400
+#define MAX 1
+
+static struct {
+	struct arena arena;
+	const struct run_machine *machine;
+	struct sim *sim;
+} fixture;
+
+static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)context, (void)workflow, (void)version;
+	return fixture.machine;
+}
+
+static const struct run_policy policy = {.lease_ms = 60000, .machine_of = machine_of};
+
+static void parse(const char *steps)
+{
+	const struct run_definition *definition;
+	struct findings findings;
+	char text[4000];
+
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	arena_init(&fixture.arena, 16u << 20);
+	findings_init(&findings, &fixture.arena);
+	snprintf(
+		text, sizeof text,
+		"{\"workflow\":\"ship\",\"kind\":\"run\",\"limits\":{\"concurrency\":{\"by\":\".input.customer\",\"max\":1}},"
+		"\"actions\":{\"do\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\",\"effect\":\"keyed\"}},\"steps\":[%s]}",
+		steps);
+	run_definition_parse("ship", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
+			     &definition);
+	for (const struct finding *f = findings.first; f; f = f->next)
+		printf("%s: %s\n", f->rule, f->text);
+	assert_non_null(definition);
+	fixture.machine = run_machine_new(definition, 1, &fixture.arena);
+}
+
+/* ---- the store, seen from here ---- */
+
+/* clang-format off */
+
+DB_STMT(stmt_setup, "sim_limit_setup", "i", "",
+	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
+	" SELECT id, 'default', 'ship', 1, 'me', '{\"customer\":\"c\"}', hx_now_ms(), hx_now_ms() FROM hx_subject WHERE id <= ?1");
+
+#define RUNS " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
+#define RUNS_OF_SLOT " JOIN hx_run r ON r.subject = l.holder JOIN hx_subject s ON s.id = r.subject"
+
+DB_STMT(stmt_due, "sim_limit_due", "i", "i",
+	"SELECT r.subject" RUNS " WHERE r.subject = ?1"
+	" AND (r.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms()))");
+
+DB_STMT(stmt_moment, "sim_limit_moment", "", "i",
+	"SELECT min(m) FROM (SELECT due_at AS m FROM hx_run UNION ALL SELECT until FROM hx_subject) WHERE m > hx_now_ms()");
+
+DB_STMT(stmt_hash_runs, "sim_limit_hash", "", "iiitiiiitii",
+	"SELECT at_step, attempt, redo, step_status, step_started_at, undo, wait_until, due_at, awaits, completed_at IS NULL, started_at IS NULL"
+	" FROM hx_run ORDER BY subject");
+
+DB_STMT(stmt_hash_steps, "sim_limit_hash_steps", "", "iitii",
+	"SELECT run, position, status, attempt, completed_at FROM hx_run_step ORDER BY run, position");
+
+DB_STMT(stmt_hash_slots, "sim_limit_hash_slots", "", "ii", "SELECT holder, held FROM hx_slot ORDER BY name, holder");
+
+/* One row: what is wrong, as numbers of findings. ?1: how many may hold one. */
+DB_STMT(stmt_check, "sim_limit_check", "i", "iiii",
+	"SELECT"
+	" (SELECT count(*) FROM hx_slot WHERE held = 1) > ?1," /* L1 */
+	" (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 1 AND s.owner IS NULL AND r.job IS NULL)," /* L3 */
+	" (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 0 AND r.due_at IS NOT NULL) > 0"           /* L4 */
+	"   AND (SELECT count(*) FROM hx_slot WHERE held = 1) < ?1"
+	"   AND (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 0 AND r.due_at <= hx_now_ms()) = 0,"
+	" (SELECT count(*)" RUNS " WHERE s.status IN ('COMPLETED', 'FAILED', 'CANCELLED') AND (r.due_at IS NOT NULL"
+	"   OR EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = r.subject)))");
+
+/* Is this the fence of the run, and has it its slot? */
+DB_STMT(stmt_acts, "sim_limit_acts", "ii", "i",
+	"SELECT EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = s.id AND l.held = 1) FROM hx_subject s WHERE s.id = ?1 AND s.fence = ?2"
+	" AND s.owner IS NOT NULL");
+
+DB_STMT(stmt_end, "sim_limit_end", "", "tit", "SELECT s.status, (SELECT count(*) FROM hx_slot), r.awaits" RUNS);
+
+DB_STMT(stmt_tell, "sim_limit_tell", "", "t",
+	"SELECT group_concat('run ' || r.subject || ' ' || s.status || ' attempt ' || r.attempt || coalesce(' due in ' || (r.due_at - hx_now_ms()), '') ||"
+	" CASE WHEN s.owner IS NULL THEN '' ELSE ' owned' END || coalesce((SELECT CASE l.held WHEN 1 THEN ' holds' ELSE ' in line' END"
+	" FROM hx_slot l WHERE l.holder = r.subject), ''), '; ')" RUNS);
+
+/* clang-format on */
+
+static struct unit_result ask_store(struct sim *sim, const struct db_stmt *stmt, size_t n,
+				    const struct db_value *params)
+{
+	struct unit unit;
+
+	unit_init(&unit, 0);
+	unit_add(&unit, UNIT_ANY, stmt, n, params);
+	return sim_run_unit(sim, &unit);
+}
+
+static uint64_t hash_all(struct sim *sim, uint64_t hash)
+{
+	hash = sim_hash_answer(sim, &stmt_hash_runs, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_slots, hash);
+	return sim_hash_answer(sim, &stmt_hash_steps, hash);
+}
+
+static int64_t next_moment(struct sim *sim)
+{
+	struct unit_result result = ask_store(sim, &stmt_moment, 0, NULL);
+	const struct db_value *cell = db_cell(&result.rows[0], 0, 0);
+
+	return cell->type == DB_NULL ? INT64_MAX : cell->i;
+}
+
+static bool rows_changed;
+static uint64_t tables_before;
+
+static void before_unit(struct sim *sim, const struct unit *unit)
+{
+	(void)unit;
+	tables_before = hash_all(sim, 1);
+}
+
+static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
+{
+	(void)unit;
+	rows_changed |= verdict == UNIT_WON;
+	if (verdict != UNIT_WON && hash_all(sim, 1) != tables_before)
+		sim_violate(sim, "I4: a unit that was %s left something of a run", unit_verdict_name(verdict));
+}
+
+static void tell(struct sim *sim, struct strbuf *words)
+{
+	struct unit_result result = ask_store(sim, &stmt_tell, 0, NULL);
+
+	strbuf_add_str(words, ", ");
+	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
+}
+
+static const struct sim_rows rows_of_limits = {next_moment, hash_all, before_unit, after_unit, tell};
+
+/* ---- what must hold ---- */
+
+/* L2. What a holder does that was overtaken is in doubt, and its run's slot is with whoever has taken over. */
+static void check_calls(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *actor = &sim->state.actors[i];
+		struct unit_result result;
+		struct act_call call;
+
+		if (actor->state != SIM_ASKING || actor->ask != ASK_ACT)
+			continue;
+		call = sim_call_of(actor);
+		result = ask_store(sim, &stmt_acts, 2,
+				   (struct db_value[]){db_int(call.lease.subject), db_int(call.lease.fence)});
+		if (result.rows[0].n && !db_cell(&result.rows[0], 0, 0)->i)
+			sim_violate(sim, "L2: a run is at work without a slot");
+	}
+}
+
+static void check(struct sim *sim)
+{
+	static const char *const words[] = {
+		"L1: more hold a slot than there are",
+		"L3: a run holds a slot although nobody is at it",
+		"L4: a slot is free, and nobody in line is due",
+		"a run that has ended is due, or in line",
+	};
+	struct db_value max = db_int(MAX);
+	struct unit_result result;
+
+	check_calls(sim);
+	if (!rows_changed)
+		return;
+	rows_changed = false;
+	result = ask_store(sim, &stmt_check, 1, &max);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (db_cell(&result.rows[0], 0, i)->i)
+			sim_violate(sim, "%s", words[i]);
+}
+
+/* ---- the cast ---- */
+
+static bool is_due(struct sim *sim, int64_t run)
+{
+	struct db_value param = db_int(run);
+
+	return ask_store(sim, &stmt_due, 1, &param).rows[0].n > 0;
+}
+
+static bool first_is_due(struct sim *sim)
+{
+	return is_due(sim, 1);
+}
+
+static bool second_is_due(struct sim *sim)
+{
+	return is_due(sim, 2);
+}
+
+static bool third_is_due(struct sim *sim)
+{
+	return is_due(sim, 3);
+}
+
+static const int64_t numbers[] = {1, 2, 3};
+
+static void init_driver(union sim_task *task, const void *plan, struct arena *texts)
+{
+	run_drive_init((struct run_drive *)task, *(const int64_t *)plan, &policy, texts);
+}
+
+static void init_verb(union sim_task *task, const void *plan, struct arena *texts)
+{
+	run_verb_init((struct run_verb *)task, plan, texts);
+}
+
+#define VERB(what, run)                                                                                                \
+	{                                                                                                              \
+		.kind = what, .workspace = {"default", 7}, .subject = run, .policy = &policy                           \
+	}
+#define FIRST(name, node)                                                                                              \
+	{                                                                                                              \
+		name, node, true, init_driver, &numbers[0], first_is_due                                               \
+	}
+#define SECOND(name, node)                                                                                             \
+	{                                                                                                              \
+		name, node, true, init_driver, &numbers[1], second_is_due                                              \
+	}
+#define THIRD(name, node)                                                                                              \
+	{                                                                                                              \
+		name, node, true, init_driver, &numbers[2], third_is_due                                               \
+	}
+
+/* ---- nothing gets stuck ---- */
+
+static bool settle_one(struct sim *sim, int64_t *id)
+{
+	union sim_task task;
+
+	for (size_t i = 0; i < sim->scenario->subjects_n; i++) {
+		if (!is_due(sim, numbers[i]))
+			continue;
+		init_driver(&task, &numbers[i], &sim->texts);
+		go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
+		return true;
+	}
+	return false;
+}
+
+static void settle(struct sim *sim)
+{
+	int64_t id = INT64_C(1) << 40;
+
+	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
+		int64_t moment;
+
+		if (settle_one(sim, &id))
+			continue;
+		moment = next_moment(sim);
+		if (moment == INT64_MAX)
+			return;
+		sim_set_now(sim, (struct wall_time){moment});
+	}
+	sim_violate(sim, "the runs do not come to rest although all goes well");
+}
+
+static void check_settled(struct sim *sim)
+{
+	struct unit_result result = ask_store(sim, &stmt_end, 0, NULL);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n; i++) {
+		char status[40];
+
+		snprintf(status, sizeof status, "%.*s", SLICE_ARGS(db_cell(rows, i, 0)->s));
+		if (!run_is_terminal(status) && strcmp(status, RUN_PAUSED) != 0 &&
+		    db_cell(rows, i, 2)->type == DB_NULL) /* else a person has to say what has happened */
+			sim_violate(sim, "when all goes well, a run stays %s for ever", status);
+		if (db_cell(rows, i, 1)->i)
+			sim_violate(sim, "a slot is left");
+	}
+}
+
+static void quiet(struct sim *sim)
+{
+	struct sim_state *saved = malloc(sizeof *saved);
+
+	assert_non_null(saved);
+	sim_save(sim, saved);
+	sim_savepoint(sim);
+	settle(sim);
+	rows_changed = true;
+	check(sim);
+	check_settled(sim);
+	sim_roll_back(sim);
+	sim_restore(sim, saved);
+	free(saved);
+}
+
+static void setup(struct sim *sim)
+{
+	struct db_value n = db_int(sim->scenario->subjects_n);
+
+	fixture.sim = sim;
+	(void)ask_store(sim, &stmt_setup, 1, &n);
+}
+
+static void explore(struct sim_scenario scenario)
+{
+	scenario.subjects_n = scenario.subjects_n ? scenario.subjects_n : 2;
+	scenario.kind = run_kind();
+	scenario.initial = RUN_PENDING;
+	scenario.driven = true;
+	scenario.setup = setup;
+	scenario.check = check;
+	scenario.quiet = quiet;
+	scenario.rows = &rows_of_limits;
+	walk_all(&scenario, STATES_MAX);
+}
+
+/* ---- scenarios ---- */
+
+#define TASK(name) "{\"name\":\"" name "\",\"type\":\"task\",\"action\":\"do\",\"retry\":{\"max_attempts\":1}}"
+
+static void exhaustive_two(void **state)
+{
+	(void)state;
+	parse(TASK("a"));
+	explore((struct sim_scenario){
+		.name = "two runs and one slot, lapses, a crash, a lost answer",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1)},
+		.bounds = {.lapses = 1, .crashes = 1, .lost_answers = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+/* Who waits for its time has no slot, and another goes on meanwhile. */
+static void exhaustive_waits_between(void **state)
+{
+	(void)state;
+	parse(TASK("a") ",{\"name\":\"w\",\"type\":\"wait\",\"for\":\"1s\"}," TASK("b"));
+	explore((struct sim_scenario){
+		.name = "two runs that wait between their steps, and one slot",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1)},
+		.bounds = {.crashes = 1, .lost_answers = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+static void exhaustive_taken_over(void **state)
+{
+	(void)state;
+	parse(TASK("a"));
+	explore((struct sim_scenario){
+		.name = "two runs and one slot, of which two nodes drive one",
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {FIRST("drives-1", 0), FIRST("drives-1-too", 1), SECOND("drives-2", 2)},
+		.bounds = {.lapses = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+static void exhaustive_three(void **state)
+{
+	(void)state;
+	parse(TASK("a"));
+	explore((struct sim_scenario){
+		.name = "three runs and one slot",
+		.subjects_n = 3,
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1), THIRD("drives-3", 2)},
+		.bounds = {.lapses = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+static void exhaustive_cancelled(void **state)
+{
+	static const struct run_verb_request cancel = VERB(RUN_CANCEL, 2);
+
+	(void)state;
+	parse(TASK("a"));
+	explore((struct sim_scenario){
+		.name = "three runs and one slot, the second is cancelled",
+		.subjects_n = 3,
+		.nodes_n = 3,
+		.cast_n = 4,
+		.cast = {FIRST("drives-1", 0),
+			 SECOND("drives-2", 0),
+			 THIRD("drives-3", 1),
+			 {"canceller", 2, false, init_verb, &cancel, NULL}},
+		.world = WORLD_KEYED,
+	});
+}
+
+static void exhaustive_paused(void **state)
+{
+	static const struct run_verb_request pause_it = VERB(RUN_PAUSE, 2);
+
+	(void)state;
+	parse(TASK("a"));
+	explore((struct sim_scenario){
+		.name = "three runs and one slot, the second is paused",
+		.subjects_n = 3,
+		.nodes_n = 3,
+		.cast_n = 4,
+		.cast = {FIRST("drives-1", 0),
+			 SECOND("drives-2", 0),
+			 THIRD("drives-3", 1),
+			 {"pauser", 2, false, init_verb, &pause_it, NULL}},
+		.world = WORLD_KEYED,
+	});
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exhaustive_two),        cmocka_unit_test(exhaustive_waits_between),
+		cmocka_unit_test(exhaustive_taken_over), cmocka_unit_test(exhaustive_three),
+		cmocka_unit_test(exhaustive_cancelled),  cmocka_unit_test(exhaustive_paused),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* Slots of a limit, unit by unit: who gets one, who stands in line, who is woken. What schedules do to them: sim/test_limits.c. */
+#include "unit/flow/guards.h"
+
+#include "flow/slot.h"
+#include "support/must_hold.h"
+
+static const struct slot slot = {-5, 2, {"\"c\"", 3}};
+static const struct slot other = {-6, 2, {"\"d\"", 3}};
+
+/* Runs that nobody holds, each due in a minute. */
+static void make_runs(struct world *w, int n)
+{
+	char sql[400];
+
+	for (int i = 1; i <= n; i++) {
+		world_create(w, i, "PENDING");
+		snprintf(
+			sql, sizeof sql,
+			"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at,"
+			" created_at) VALUES (%d, 'default', 'ship', 1, 'me', '{}', %d, 1)",
+			i, START_MS);
+		guards_script(w, sql);
+	}
+}
+
+static bool takes(struct world *w, const struct slot *of, int64_t run)
+{
+	struct stamp stamp = world_begin(w);
+	enum unit_verdict verdict;
+
+	slot_lock(&w->unit, of);
+	slot_take(&w->unit, of, run, stamp.at.ms);
+	verdict = world_run(w);
+	assert_true((verdict == UNIT_LOST) == slot_was_full(&w->unit, &w->result));
+	return verdict == UNIT_WON;
+}
+
+static void lets_go(struct world *w, const struct slot *of, int64_t run)
+{
+	(void)world_begin(w);
+	slot_lock(&w->unit, of);
+	slot_release(&w->unit, of, run);
+	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+static enum unit_verdict waits(struct world *w, const struct slot *of, int64_t run, int64_t version,
+			       int64_t times_out_at)
+{
+	struct stamp stamp = world_begin(w);
+
+	slot_wait(&w->unit, of, run, version, times_out_at, stamp.at.ms);
+	return world_run(w);
+}
+
+static int64_t due_in(struct world *w, int64_t run)
+{
+	static const struct db_stmt stmt = {
+		.name = "test_slot_due", .sql = "SELECT due_at FROM hx_run WHERE subject = ?1", .in = "i", .out = "i"};
+
+	unit_init(&w->unit, 0);
+	UNIT_ADD(&w->unit, UNIT_ANY, &stmt, db_int(run));
+	assert_int_equal(world_run(w), UNIT_WON);
+	return world_int(w, 0, 0) - w->clock.wall.ms;
+}
+
+static void as_many_as_there_are(void **state)
+{
+	struct world *w = *state;
+
+	make_runs(w, 3);
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	assert_false(takes(w, &slot, 3));
+	assert_true(takes(w, &slot, 2)); /* it has one, and goes on with it */
+	assert_true(takes(w, &other, 3));
+	lets_go(w, &slot, 1);
+	assert_true(takes(w, &slot, 3));
+}
+
+static void a_lower_number_takes_nothing_away(void **state)
+{
+	struct world *w = *state;
+	struct slot lower = slot;
+
+	make_runs(w, 3);
+	lower.max = 1;
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	assert_true(takes(w, &lower, 1));
+	lets_go(w, &lower, 1);
+	assert_false(takes(w, &lower, 3));
+	lets_go(w, &lower, 2);
+	assert_true(takes(w, &lower, 3));
+}
+
+static void the_oldest_in_line_is_woken(void **state)
+{
+	struct world *w = *state;
+
+	make_runs(w, 5);
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	for (int64_t run = 5; run >= 3; run--)
+		assert_int_equal(waits(w, &slot, run, 1, 0), UNIT_WON);
+	assert_int_equal(due_in(w, 3), SLOT_LOOK_MS);
+	lets_go(w, &slot, 1);
+	assert_int_equal(due_in(w, 3), 0);
+	assert_int_equal(due_in(w, 4), SLOT_LOOK_MS);
+	lets_go(w, &slot, 2); /* two are free, and the first one has not come yet */
+	assert_int_equal(due_in(w, 4), 0);
+	assert_int_equal(due_in(w, 5), SLOT_LOOK_MS);
+}
+
+static void a_limit_that_is_gone_wakes_all(void **state)
+{
+	struct world *w = *state;
+	struct slot gone = slot;
+
+	make_runs(w, 4);
+	gone.max = 0;
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	assert_int_equal(waits(w, &slot, 3, 1, 0), UNIT_WON);
+	assert_int_equal(waits(w, &slot, 4, 1, 0), UNIT_WON);
+	lets_go(w, &gone, 1);
+	assert_int_equal(due_in(w, 3), 0);
+	assert_int_equal(due_in(w, 4), 0);
+}
+
+static void a_slot_that_is_free_by_then(void **state)
+{
+	struct world *w = *state;
+
+	make_runs(w, 2);
+	assert_true(takes(w, &slot, 1));
+	assert_int_equal(waits(w, &slot, 2, 1, 0), UNIT_WON);
+	assert_int_equal(due_in(w, 2), 0);
+}
+
+static void in_line_no_longer_than_its_time(void **state)
+{
+	struct world *w = *state;
+
+	make_runs(w, 3);
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	assert_int_equal(waits(w, &slot, 3, 1, START_MS + 700), UNIT_WON);
+	assert_int_equal(due_in(w, 3), 700);
+	assert_int_equal(waits(w, &slot, 3, /* version= */ 2, 0), UNIT_LOST);
+}
+
+static void who_was_woken_goes_first(void **state)
+{
+	struct world *w = *state;
+
+	make_runs(w, 4);
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	assert_int_equal(waits(w, &slot, 3, 1, 0), UNIT_WON);
+	lets_go(w, &slot, 1);
+	assert_false(takes(w, &slot, 4)); /* it is for the third */
+	fake_clock_advance_ms(&w->clock, SLOT_HEAD_START_MS);
+	MUST_HOLD(takes(w, &slot, 4), "one that nobody carries out holds up the others for ever");
+}
+
+int main(int argc, char **argv)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(as_many_as_there_are),        TEST(a_lower_number_takes_nothing_away),
+		TEST(the_oldest_in_line_is_woken), TEST(a_limit_that_is_gone_wakes_all),
+		TEST(a_slot_that_is_free_by_then), TEST(in_line_no_longer_than_its_time),
+		TEST(who_was_woken_goes_first),
+	};
+
+	ONLY_THE_NAMED(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

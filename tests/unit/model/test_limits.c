@@ -1,0 +1,93 @@
+/* `limits` of a definition, and the key that an input has under them. */
+#include "unit/model/run_text.h"
+
+#include "model/limits.h"
+
+static const struct run_definition *with_limits(const char *limits)
+{
+	return parse_run(text_printf(&arena,
+				     "{ 'workflow': 'w', 'kind': 'run', 'limits': %s, 'steps': [\n"
+				     "{ 'name': 'a', 'type': 'wait', 'for': '1s' } ] }",
+				     limits));
+}
+
+static void limits_refused(const char *limits, const char *words)
+{
+	assert_null(with_limits(limits));
+	assert_int_equal(findings.errors, 1);
+	if (!strstr(printed.p, words))
+		fail_msg("%s\nis not said of\n%s\nbut\n%s", words, limits, printed.p);
+}
+
+static void what_they_have(void **state)
+{
+	const struct run_definition *d = with_limits("{ 'concurrency': { 'by': '.input.customer', 'max': 2 } }");
+
+	(void)state;
+	assert_non_null(d);
+	assert_int_equal(d->limits.concurrency.max, 2);
+	assert_non_null(d->limits.concurrency.by);
+	d = with_limits("{ 'concurrency': { 'max': 10000 } }");
+	assert_null(d->limits.concurrency.by);
+	assert_int_equal(d->limits.concurrency.max, 10000);
+	assert_int_equal(clean(with_steps("{ 'name': 'a', 'type': 'wait', 'for': '1s' }"))->limits.concurrency.max, 0);
+}
+
+static void what_is_refused(void **state)
+{
+	(void)state;
+	limits_refused("{ 'concurrency': { 'by': '.input.customer' } }", "max");
+	limits_refused("{ 'concurrency': { 'max': 0 } }", "max");
+	limits_refused("{ 'concurrency': { 'max': 10001 } }", "max");
+	limits_refused("{ 'concurrency': { 'max': 1.5 } }", "max");
+	limits_refused("{ 'concurrency': { 'max': 1, 'by': '.state.x' } }", "state");
+	limits_refused("{ 'concurrency': { 'max': 1, 'key': '.input.x' } }", "key");
+	limits_refused("{ 'concurency': { 'max': 1 } }", "did you mean \"concurrency\"");
+	limits_refused("[]", "limits");
+}
+
+/* A part does the work of the run around it. */
+static void parts_have_them(void **state)
+{
+	const struct run_definition *d = parsed(
+		"{ 'workflow': 'w', 'kind': 'run', 'limits': { 'concurrency': { 'max': 3 } }, 'steps': [\n"
+		"{ 'name': 'r', 'type': 'repeat', 'until': 'true', 'steps': [\n"
+		"{ 'name': 'a', 'type': 'wait', 'for': '1s' } ] } ] }");
+
+	(void)state;
+	assert_int_equal(d->steps[0].parts[0].definition->limits.concurrency.max, 3);
+}
+
+static void assert_key(const char *by, const char *input, const char *key)
+{
+	const struct run_definition *d = with_limits(
+		text_printf(&arena, "{ 'concurrency': { 'max': 1, 'by': '%s' } }", by));
+	struct slice made = limit_key(d->limits.concurrency.by, json_trust(slice_str(input)), &arena);
+
+	if (!slice_is(made, key))
+		fail_msg("%s of %s is %.*s", by, input, SLICE_ARGS(made));
+}
+
+static void keys(void **state)
+{
+	(void)state;
+	assert_key(".input.c", "{\"c\":\"c-1\"}", "\"c-1\"");
+	assert_key(".input.c", "{}", "null");
+	assert_key(".input.c", "{\"c\":1.0}", "1");
+	assert_key(".input.c", "{\"c\":1e0}", "1");
+	assert_key(".input.c.d", "{\"c\":\"a string has no members\"}", "null");
+	assert_key("{c: .input.c}", "{\"c\":[1, 2]}", "{\"c\":[1,2]}");
+	assert_true(slice_is(limit_key(/* by= */ NULL, json_trust(slice_str("{}")), &arena), "null"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		model_test(what_they_have),
+		model_test(what_is_refused),
+		model_test(parts_have_them),
+		model_test(keys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
