@@ -135,7 +135,7 @@ export const create_entity = (workflow) => ({
 });
 
 export const credit_account = (account) => ({
-	label: "credit", says: "The same key and amount again changes nothing.", path: path`accounts/${account.id}/credit`,
+	label: "credit", scope: "admin", says: "The same key and amount again changes nothing.", path: path`accounts/${account.id}/credit`,
 	fields: [{ name: "amount", label: "Amount", hint: "of the smallest unit" }, { name: "key", label: "Key", hint: "names this payment", most: 255 }],
 	body: (form) => {
 		if (!/^[1-9]\d{0,15}$/.test(form.amount.trim())) throw new Error("the amount is a whole number");

@@ -1,7 +1,7 @@
 // The frame: where we are, what is around it, the keyboard.
 import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
-import { go, home_of, html, on_unauthenticated, where } from "./lib.js";
+import { go, home_of, html, log_in, log_out, on_unauthenticated, session, where, who } from "./lib.js";
 import { Guard, reload_all, useLoad } from "./ui.js";
 import { Inbox } from "./inbox.js";
 import { Run, Runs } from "./runs.js";
@@ -92,12 +92,48 @@ function Waiting() {
 	return n ? html`<span class="badge" aria-label=${`${n} wait`}>${data.cursor ? "100+" : n}</span>` : null;
 }
 
-const Closed = () => html`<div class="empty"><p class="big">This server wants an API key.</p><p>Ask with one: <code>HAPAX_KEY=hx_… hapax attention</code></p></div>`;
+// The key stays in this field until it is sent, and nowhere else.
+function Login({ again, entered }) {
+	const [said, say] = useState("");
+	const submit = async (event) => {
+		event.preventDefault();
+		const field = event.target.elements.key;
+		const key = field.value.trim();
+		if (!/^hx_[0-9a-z_]+$/.test(key)) {
+			say("A key begins with hx_. hapax key create makes one, and shows it once.");
+			return;
+		}
+		try {
+			await log_in(key);
+			field.value = "";
+			entered();
+		} catch (error) {
+			say(error.message);
+		}
+	};
+	return html`<div class="login"><form class="panel" onSubmit=${submit}>
+		<h1>${again ? "You are logged out" : "Log in"}</h1>
+		<p class="quiet">${again ? "The key was revoked, or the session is over." : "This server wants an API key."} It is exchanged for a cookie that no script can read, and that ends with the key, or after 12 hours.</p>
+		<div class="fields"><label for="key">API key</label><input id="key" name="key" type="password" autocomplete="current-password" spellcheck="false" placeholder="hx_…" /></div>
+		${said && html`<div class="note bad" role="alert">${said}</div>`}
+		<div class="row"><button class="button primary">log in</button></div>
+	</form></div>`;
+}
+
+function Who({ left }) {
+	const now = session.now;
+	if (!now || (now.open && now.workspace === "default")) return null;
+	const leave = async () => {
+		await log_out().catch(() => {});
+		left();
+	};
+	return html`<div class="who"><span title="workspace, requester, scope">${now.workspace} · ${now.requester} · ${now.scope}</span>${!now.open && html`<button class="link" onClick=${leave}>log out</button>`}</div>`;
+}
 
 function App() {
 	const [at, set_at] = useState(where());
 	const [help, set_help] = useState(false);
-	const [closed, set_closed] = useState(false);
+	const [state, set_state] = useState("asking"); // asking, in, out (never was in), over (was in)
 	const main = useRef(null);
 	useEffect(() => {
 		const on = () => {
@@ -106,7 +142,8 @@ function App() {
 			scrollTo(0, 0);
 		};
 		addEventListener("hashchange", on);
-		on_unauthenticated(() => set_closed(true));
+		on_unauthenticated(() => set_state((before) => (before === "in" || before === "over" ? "over" : "out")));
+		who().then(() => set_state("in"), (error) => error.status !== 401 && set_state("in"));
 		return () => removeEventListener("hashchange", on);
 	}, []);
 	useKeys(set_help);
@@ -114,11 +151,12 @@ function App() {
 	return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.focus(); }}>to the page</a>
 		<aside class="side"><div>
 			<a class="mark" href="#/"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" /><path d="M10 7v18M10 17c2-4 12-5 12 2v6" /></svg>hapax</a>
-			<nav aria-label="places">${PLACES.map(([way, name]) => html`<a key=${way} href=${"#/" + way} aria-current=${here === way ? "page" : undefined}>${name}${way === "" && !closed && html`<${Waiting} />`}</a>`)}</nav>
+			<nav aria-label="places">${PLACES.map(([way, name]) => html`<a key=${way} href=${"#/" + way} aria-current=${here === way ? "page" : undefined}>${name}${way === "" && state === "in" && html`<${Waiting} />`}</a>`)}</nav>
 			<${Search} />
+			${state === "in" && html`<${Who} left=${() => set_state("out")} />`}
 			<button class="link keys" onClick=${() => set_help(true)}>keys <kbd>?</kbd></button>
 		</div></aside>
-		<main id="main" ref=${main} tabindex="-1"><${Guard} key=${at.parts.join("/")}>${closed ? html`<${Closed} />` : page_of(at.parts)}</${Guard}></main>
+		<main id="main" ref=${main} tabindex="-1">${(state === "out" || state === "over") && html`<${Login} again=${state === "over"} entered=${() => set_state("in")} />`}${state === "in" && html`<${Guard} key=${at.parts.join("/")}>${page_of(at.parts)}</${Guard}>`}</main>
 		${help && html`<${Help} close=${() => set_help(false)} />`}`;
 }
 

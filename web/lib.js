@@ -171,6 +171,23 @@ export const get = (where, signal) => call("GET", where, { Accept: "application/
 export const send = (method, where, body, key) =>
 	call(method, where, { "Content-Type": "application/json", "Idempotency-Key": key }, body === undefined ? undefined : write_json(body));
 
+// Who asks: { workspace, requester, scope, open, version, node }.
+export const session = { now: null };
+const RANKS = ["read", "execute", "admin"];
+export const may = (scope) => !session.now || RANKS.indexOf(session.now.scope) >= RANKS.indexOf(scope);
+export async function who() {
+	session.now = await get("session");
+	return session.now;
+}
+// The key is sent once, and not kept here: the browser gets a cookie for it that no script can read.
+export async function log_in(key) {
+	session.now = await call("POST", "session", { Authorization: "Bearer " + key });
+}
+export async function log_out() {
+	await call("DELETE", "session", {});
+	session.now = null;
+}
+
 export function fresh_key() {
 	const bytes = crypto.getRandomValues(new Uint8Array(16));
 	return "dashboard-" + Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");

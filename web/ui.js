@@ -1,7 +1,7 @@
 // What the pages are built of. All that comes from outside becomes text nodes, and nothing else.
 import { Component } from "./vendor/preact.js";
 import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
-import { Exact, Lost, command, fresh_key, get, go_query, grouped, home_of, html, local, parse_json, query, send, span, where, write_json } from "./lib.js";
+import { Exact, Lost, command, fresh_key, get, go_query, grouped, home_of, html, local, may, parse_json, query, send, span, where, write_json } from "./lib.js";
 
 // ---- text ------------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ function Panel({ action, close, done }) {
 
 export function Actions({ of, done = reload_all, closed, label }) {
 	const [open, set] = useState(null);
-	const actions = of.filter(Boolean);
+	const actions = of.filter((a) => a && may(a.scope || "execute")); // who may only read sees none
 	const close = () => {
 		set(null);
 		closed?.();

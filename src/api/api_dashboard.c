@@ -92,5 +92,8 @@ static void dashboard_vendored(struct http_call *call)
 const struct route api_dashboard_routes[DASHBOARD_ROUTES] = {
 	{"GET", "/", dashboard_page, ROUTE_PUBLIC, .summary = "The dashboard."},
 	{"GET", "/ui/{file}", dashboard_part, ROUTE_PUBLIC, .summary = "A file of the dashboard."},
+	{"GET", "/api/v1/session", api_session_show, ROUTE_READ, .summary = "Says who asks."},
+	{"POST", "/api/v1/session", api_session_begin, ROUTE_READ, .summary = "Gives a session for a key."},
+	{"DELETE", "/api/v1/session", api_session_end, ROUTE_READ, .summary = "Ends it."},
 	{"GET", "/ui/vendor/{file}", dashboard_vendored, ROUTE_PUBLIC, .summary = "A library of the dashboard."},
 };

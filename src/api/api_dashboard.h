@@ -23,6 +23,15 @@ struct web_file {
 extern const struct web_file web_files[];
 extern const size_t web_files_n;
 
-#define DASHBOARD_ROUTES 3
+/*
+ * Who asks, for the page: GET /api/v1/session. POST, with an API key as any call has it, gives a session for it (engine/session.h), in
+ * a cookie that no script reads, that no other site's page brings along, and that goes to the API alone: it has no Path, so
+ * the browser takes that of this call, under whatever prefix. DELETE takes it away.
+ */
+void api_session_show(struct http_call *call);
+void api_session_begin(struct http_call *call);
+void api_session_end(struct http_call *call);
+
+#define DASHBOARD_ROUTES 6
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

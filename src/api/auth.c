@@ -29,6 +29,27 @@ static struct slice field_value(const struct http_call *call, const char *name, 
 	return field ? field->value : slice_of(NULL, 0);
 }
 
+/* The value of our cookie; .n 0: there is none. */
+static struct slice session_of(const struct http_call *call)
+{
+	size_t n;
+	struct slice rest = field_value(call, "Cookie", &n);
+
+	if (n > 1) /* HTTP/1.1 has one */
+		return slice_of(NULL, 0);
+	while (rest.n) {
+		const char *end = memchr(rest.p, ';', rest.n);
+		struct slice pair = slice_of(rest.p, end ? (size_t)(end - rest.p) : rest.n);
+
+		if (slice_starts(pair, AUTH_COOKIE "="))
+			return slice_from(pair, sizeof AUTH_COOKIE);
+		rest = end ? slice_from(rest, pair.n + 1) : slice_of(NULL, 0);
+		while (rest.n && rest.p[0] == ' ')
+			rest = slice_from(rest, 1);
+	}
+	return rest;
+}
+
 /* ---- refusing ---- */
 
 static bool auth_refuse(struct http_call *call, enum hx_code code, struct slice detail, struct wire_field field)
@@ -82,6 +103,10 @@ static bool claims_only(struct http_call *call, const char *name, struct slice o
 
 static bool admit_key(struct http_call *call, const struct keyring_question *question)
 {
+	const char *foreign = question->is_session ? own_page_refusal(&call->request->wire) : NULL;
+
+	if (foreign)
+		return auth_refuse(call, HX_FORBIDDEN, slice_str(foreign), (struct wire_field){0});
 	if ((int)question->scope < (int)call->route->scope)
 		return refuse_scope(call, question->scope);
 	call->scope = (enum route_scope)question->scope;
@@ -152,7 +177,8 @@ bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call))
 		return refuse_key(call, /* given= */ true);
 	auth->call = call;
 	auth->go_on = go_on;
-	auth->question.key = key;
+	auth->question.is_session = !key.n && session_of(call).n;
+	auth->question.key = key.n ? key : session_of(call);
 	auth->question.arena = call->arena;
 	auth->question.last_known_will_do = call->route->handle == api_metrics; /* wanted most when the store is gone */
 	auth->question.store_lost = !sentinel_sees_store(api_parts(call)->sentinel);

@@ -5,7 +5,9 @@
  *     ├ fits ─┬ its scope covers the route ─▶ workspace and requester are the key's; headers that claim others: 403
  *     │       └ it does not ────────────────▶ 403 FORBIDDEN
  *     └ does not, or two that differ ───────▶ 401 UNAUTHENTICATED
- *   none
+ *   none, but the cookie of a session (engine/session.h), which the dashboard gets for a key: as the key, for our own page alone
+ *                                               (serve/local.h), else 403; where the store has never had a key it is nothing
+ *   neither
  *     ├ the store has never had a key, and we listen on loopback ─▶ Hapax-Workspace and Hapax-Requester choose, admin's scope;
  *     │                                                             but a browser's request for a page of elsewhere (local.h): 403
  *     └ all else ───────────────────────────────────────────────▶ 401
@@ -24,3 +26,5 @@
  * in the loop's thread too, when they are.
  */
 bool auth_admit(struct http_call *call, void (*go_on)(struct http_call *call));
+
+#define AUTH_COOKIE "hapax_session"

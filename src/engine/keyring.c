@@ -2,6 +2,7 @@
 #include "engine/keyring.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "base/thread.h"
 #include "db/driver.h"
@@ -24,7 +25,8 @@ struct keys {
 struct keyring {
 	struct keyring_options options;
 	struct thread thread;
-	bool in_memory; /* constant: there can be no keys */
+	bool in_memory;                       /* constant: there can be no keys */
+	uint8_t secret[SESSION_SECRET_BYTES]; /* constant */
 	/* The thread's own. */
 	struct db *db;
 	struct arena page;
@@ -65,7 +67,8 @@ static const struct api_key *fitting(const struct keyring *k, const struct keyri
 
 	if (q->well_formed)
 		found = bsearch(&q->id, k->keys->all, k->keys->n, sizeof *k->keys->all, by_id);
-	same = api_key_same((found ? found : &nobody)->digest, q->digest);
+	same = q->is_session ? session_is_good(&q->session, k->secret, (found ? found : &nobody)->digest, now)
+			     : api_key_same((found ? found : &nobody)->digest, q->digest);
 	return found && same && !is_over(k, found, now) ? found : NULL;
 }
 
@@ -74,7 +77,7 @@ static void keyring_judge(struct keyring *k, struct keyring_question *q, struct 
 {
 	const struct api_key *key = q->key.n ? fitting(k, q, now) : NULL;
 
-	q->open = !q->key.n && k->keys->version == 0;
+	q->open = (!q->key.n || q->is_session) && k->keys->version == 0;
 	if (q->open) {
 		q->code = HX_OK;
 	} else if (!key) {
@@ -122,12 +125,26 @@ static bool ask_locked(struct keyring *k, struct keyring_question *q)
 
 bool keyring_ask(struct keyring *k, struct keyring_question *q)
 {
-	if (q->key.n) {
+	if (q->is_session) {
+		q->well_formed = session_parse(q->key, &q->session);
+		q->id = q->session.key;
+	} else if (q->key.n) {
 		q->well_formed = api_key_parse(q->key, &q->id);
 		api_key_digest(q->key, q->digest);
 	}
 	LOCKED(&k->monitor.mutex);
 	return ask_locked(k, q);
+}
+
+void keyring_session(struct keyring *k, struct slice key, char ret_text[SESSION_TEXT_CHARS + 1])
+{
+	struct session session = {.until_ms = clock_mono(k->options.clock).ns / NS_PER_MS + SESSION_MS};
+	uint8_t digest[SHA256_BYTES];
+
+	ASSERT(api_key_parse(key, &session.key));
+	api_key_digest(key, digest);
+	session_sign(&session, k->secret, digest);
+	session_format(&session, ret_text);
 }
 
 bool keyring_has_keys(struct keyring *k)
@@ -350,7 +367,9 @@ enum hx_code keyring_new(const struct keyring_options *options, struct keyring *
 	k->in_memory = strcmp(options->url, "sqlite::memory:") == 0;
 	monitor_init(&k->monitor);
 	arena_init(&k->page, PAGE_BYTES_MAX);
-	if (!k->in_memory)
+	if (getrandom(k->secret, sizeof k->secret, 0) != sizeof k->secret)
+		code = error_set(err, HX_INTERNAL, "the system gives no random bytes");
+	else if (!k->in_memory)
 		code = keyring_start(k, err);
 	else if (!(k->keys = keys_new(/* version= */ 0)))
 		code = error_set(err, HX_NO_MEMORY, "the keyring");

@@ -27,6 +27,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/session.h"
 #include "flow/api_key.h"
 
 #define KEYRING_RENEW_MS 1000
@@ -43,7 +44,8 @@ struct keyring_options {
 
 /* Who is this? The caller's memory, which stays where it is until it is answered. */
 struct keyring_question {
-	struct slice key;        /* .n 0: none was given */
+	struct slice key; /* .n 0: none was given */
+	bool is_session; /* that is the text of a session of it (engine/session.h); where there are no keys yet it is nothing */
 	bool last_known_will_do; /* if the store cannot be read, what was read last is believed, however old */
 	bool store_lost;         /* then that is believed at once: a store that is silent would be waited for */
 	struct arena *arena;     /* for the texts of the answer; the caller leaves it alone meanwhile */
@@ -57,6 +59,7 @@ struct keyring_question {
 	/* private */
 	int64_t id;
 	uint8_t digest[SHA256_BYTES];
+	struct session session;
 	bool well_formed;
 	struct keyring_question *next;
 };
@@ -66,6 +69,8 @@ enum hx_code keyring_new(const struct keyring_options *options, struct keyring *
 			 struct hx_error *err) HX_MUST_CHECK;
 /* True: it is answered. False: it will be, also when the keyring stops. From any thread. */
 bool keyring_ask(struct keyring *keyring, struct keyring_question *question) HX_MUST_CHECK;
+/* A session of this key, which has just been admitted. */
+void keyring_session(struct keyring *keyring, struct slice key, char ret_text[SESSION_TEXT_CHARS + 1]);
 /* Has the store ever had a key, as far as is known? */
 bool keyring_has_keys(struct keyring *keyring);
 /* Whoever waits is told HX_STOPPING. Takes NULL. */

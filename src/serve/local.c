@@ -48,3 +48,35 @@ const char *local_refusal(const struct wire_request *request)
 		return "a web page of elsewhere asks (Origin, Sec-Fetch-Site): without a key only this machine is served";
 	return NULL;
 }
+
+static bool is_read(const struct wire_request *request)
+{
+	return slice_is(request->method, "GET") || slice_is(request->method, "HEAD");
+}
+
+/* Origin is "scheme://" and what Host says. */
+static bool is_origin_own(const struct wire_request *request)
+{
+	size_t n;
+	const struct wire_field *field = wire_find(request->head.fields, "Origin", &n);
+	size_t scheme;
+
+	if (!field)
+		return is_read(request);
+	scheme = slice_starts(field->value, "https://") ? strlen("https://") : strlen("http://");
+	if (n > 1 || !request->host.n ||
+	    (!slice_starts(field->value, "https://") && !slice_starts(field->value, "http://")))
+		return false;
+	return slice_eq_nocase(slice_from(field->value, scheme), request->host);
+}
+
+const char *own_page_refusal(const struct wire_request *request)
+{
+	size_t n;
+	const struct wire_field *site = wire_find(request->head.fields, "Sec-Fetch-Site", &n);
+	bool own = !site ? is_origin_own(request)
+			 : n == 1 && (slice_is(site->value, "same-origin") ||
+				      (slice_is(site->value, "none") && is_read(request)));
+
+	return own ? NULL : "another page asks with the session of this one (Origin, Sec-Fetch-Site)";
+}

@@ -15,3 +15,10 @@
 
 /* NULL: nothing speaks against it. Otherwise what the client is told, with 403. */
 const char *local_refusal(const struct wire_request *request);
+
+/*
+ * Is it our own page that asks, of which the browser has brought a cookie along? SameSite keeps other sites out, and not another port
+ * or name of this one. By Sec-Fetch-Site where the browser says it (same-origin; or none, for who types an address, which only reads);
+ * otherwise by Origin, which must be the place that Host names: every browser sends it with what is not a GET. NULL: it is.
+ */
+const char *own_page_refusal(const struct wire_request *request);

@@ -442,5 +442,141 @@ def test_under_a_prefix(dir):
 		proxy.server_close()
 
 
+def make_key(dir, scope, workspace="shop"):
+	out = subprocess.run([server.HAPAX, "key", "create", "--scope", scope, "--workspace", workspace, "--requester", f"{scope}-person", "--db", "sqlite:h.db", "--json"], cwd=dir, capture_output=True, check=True, text=True)
+	made = json.loads(out.stdout)
+	return made["key"], made["id"]
+
+
+def enter(page, key):
+	page.until("document.querySelector('#key')", "the field for a key")
+	page.js("(e => { e.focus(); e.select(); })(document.querySelector('#key'))")
+	page.type(key)
+	page.click("button", "log in", ".login")
+
+
+def cookies(page):
+	return page.ask("Network.getCookies", urls=[page.js("location.origin") + "/api/v1/attention"])["cookies"]
+
+
+def test_login_with_a_key(dir):
+	with scenes.World() as world, scenes.serve(dir, world) as hapax, browser.Browser() as chromium:
+		admin, admin_id = make_key(dir, "admin")
+		reader, _ = make_key(dir, "read")
+		scene = scenes.Scene(hapax, [("Authorization", f"Bearer {admin}")])
+		url = f"http://127.0.0.1:{hapax.port}/"
+		page = chromium.page(url, context=chromium.context())
+		page.shows("This server wants an API key.")
+		if PICTURES:
+			for dark in (False, True):
+				page.dark(dark)
+				page.picture(pathlib.Path(PICTURES) / f"login{'-dark' if dark else ''}.png")
+			page.dark(False)
+		enter(page, admin[:-1] + ("0" if admin[-1] != "0" else "1"))
+		page.shows("this API key is not known")
+		enter(page, admin)
+		page.shows("Outcome unknown")
+		page.shows("shop · admin-person · admin")
+		(cookie,) = cookies(page)
+		assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and cookie["path"] == "/api/v1" and admin[20:] not in cookie["value"], cookie
+		assert page.js("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)") == "{}{}", "a script could read it"
+		done(page, "retry", "retry", {"reason": "with a session"}, within=inbox_item(page, scene.runs["failed"]))
+		(row,) = [r for r in scene.ask("GET", f"history/{scene.runs['failed']}?limit=100")["items"] if r["reason"]]
+		assert (row["reason"], row["by"]) == ("with a session", "admin-person"), row
+		at(page, "workflows/order")
+		page.until("document.images.length && document.images[0].complete && document.images[0].naturalWidth > 100", "the picture comes with the cookie")
+
+		other = chromium.page(url, context=chromium.context())
+		enter(other, reader)
+		other.shows("Outcome unknown")
+		other.settle()
+		assert other.js("document.querySelectorAll('main .actions button').length") == 0, "who may only read has no buttons"
+		if PICTURES:
+			other.picture(pathlib.Path(PICTURES) / "inbox-read-only.png")
+		at(other, "workflows/order")
+		other.shows("Its text is for keys with the scope admin.")
+
+		subprocess.run([server.HAPAX, "key", "revoke", admin_id, "--db", "sqlite:h.db"], cwd=dir, check=True, capture_output=True)
+		until(lambda: hapax.call("GET", "/api/v1/attention", headers=[("Authorization", f"Bearer {admin}")])[0] == 401, "the key is revoked")
+		page.press("r")
+		page.shows("You are logged out")
+		other.press("r")
+		other.shows("Its text is for")
+		other.click("button", "log out", ".who")
+		other.shows("This server wants an API key.")
+		assert not cookies(other)
+		for p in (page, other):
+			calm(p)
+
+
+def test_attacks(dir):
+	"""What a page of elsewhere, another program on this machine, or a stolen piece of a session can do: nothing."""
+	with scenes.World() as world, scenes.serve(dir, world) as hapax:
+		open_run = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "parcel"})["run"]["id"]
+		here, there = f"127.0.0.1:{hapax.port}", "http://evil.example"
+
+		def ask(method, path, *headers, host=here):
+			head = "".join(f"{name}: {value}\r\n" for name, value in headers)
+			status, fields, body = hapax.raw(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 0\r\n{head}\r\n".encode())
+			return status, fields, body
+
+		def expect(what, status, *asked, **more):
+			got, head, body = ask(*asked, **more)
+			assert got == status, f"{what}: {got}, not {status}: {body[:300]}"
+			assert "access-control-allow" not in head.lower(), f"{what}: another origin may read it"
+			return head
+
+		cancel = f"/api/v1/workflow-runs/{open_run}/cancel"
+		# without keys
+		expect("DNS rebinding, reading", 403, "GET", "/api/v1/attention", host="evil.example")
+		expect("DNS rebinding, writing", 403, "POST", cancel, host="evil.example")
+		expect("a page of elsewhere posts a form", 403, "POST", cancel, ("Origin", there))
+		expect("a page that hides its origin", 403, "POST", cancel, ("Origin", "null"))
+		expect("a page of elsewhere, by the browser's own word", 403, "POST", cancel, ("Sec-Fetch-Site", "cross-site"))
+		expect("it asks what it may (preflight)", 405, "OPTIONS", cancel, ("Origin", there), ("Access-Control-Request-Method", "POST"))
+		expect("a picture of a workflow as a page", 200, "GET", "/api/v1/definitions/order/graph")
+		assert hapax.json("GET", f"/api/v1/workflow-runs/{open_run}")["status"] in ("PENDING", "RUNNING", "WAITING")
+
+		# with keys
+		key, id = make_key(dir, "admin", "default")
+		make_key(dir, "read", "default")
+		until(lambda: ask("GET", "/api/v1/attention")[0] == 401, "keys are wanted")
+		bearer = ("Authorization", f"Bearer {key}")
+		own = ("Origin", f"http://{here}")
+		head = expect("a session", 200, "POST", "/api/v1/session", bearer, own)
+		(set_cookie,) = [line.split(": ", 1)[1] for line in head.split("\r\n") if line.lower().startswith("set-cookie")]
+		assert "; HttpOnly; SameSite=Strict;" in set_cookie and "Domain" not in set_cookie and "Path" not in set_cookie, set_cookie
+		value = set_cookie.split(";")[0]
+		cookie = ("Cookie", f"theme=dark; {value}; other=1")
+		expect("the session reads", 200, "GET", "/api/v1/attention", cookie)
+		expect("the session, by the browser's word", 200, "GET", "/api/v1/attention", cookie, ("Sec-Fetch-Site", "same-origin"))
+		expect("CSRF: no origin at all", 403, "POST", cancel, cookie)
+		expect("CSRF: a form of elsewhere", 403, "POST", cancel, cookie, ("Origin", there))
+		expect("CSRF: an origin that is hidden", 403, "POST", cancel, cookie, ("Origin", "null"))
+		expect("CSRF: another port of this machine", 403, "POST", cancel, cookie, ("Origin", "http://127.0.0.1:1"))
+		expect("CSRF: the same, by the browser's word", 403, "POST", cancel, cookie, own, ("Sec-Fetch-Site", "same-site"))
+		expect("CSRF: two origins", 403, "POST", cancel, cookie, own, ("Origin", there))
+		expect("CSRF: an address that was typed posts nothing", 403, "POST", cancel, cookie, ("Sec-Fetch-Site", "none"))
+		expect("another page reads with the session", 403, "GET", "/api/v1/attention", cookie, ("Sec-Fetch-Site", "cross-site"))
+		expect("login by another page", 403, "POST", "/api/v1/session", bearer, ("Origin", there))
+		expect("logout by another page", 403, "DELETE", "/api/v1/session", cookie, ("Origin", there))
+		for what, text in (("a bit of its mac", value[:-1] + ("0" if value[-1] != "0" else "1")), ("a longer life", value[:35] + "9" + value[36:]), ("nothing", "hapax_session="), ("a key in its place", f"hapax_session={key}")):
+			if text != value:
+				expect(f"a forged session: {what}", 401, "GET", "/api/v1/attention", ("Cookie", text))
+		expect("a session where a key belongs", 401, "GET", "/api/v1/attention", ("Authorization", f"Bearer {value.split('=')[1]}"))
+		expect("a session for a session", 200, "POST", "/api/v1/session", cookie, own)
+		assert "set-cookie" not in expect("and it gets no longer", 200, "POST", "/api/v1/session", cookie, own).lower()
+		assert "; Secure" in expect("behind TLS it is never sent in the clear", 200, "POST", "/api/v1/session", bearer, own, ("X-Forwarded-Proto", "https"))
+		assert "no-store" in expect("caches keep nothing of it", 200, "GET", "/api/v1/session", cookie)
+		run = ask("GET", f"/api/v1/workflow-runs/{open_run}", bearer)[2]
+		assert json.loads(run)["status"] in ("PENDING", "RUNNING", "WAITING"), "nobody has cancelled it"
+		expect("our own page does", 200, "POST", cancel, cookie, own)
+		subprocess.run([server.HAPAX, "key", "revoke", id, "--db", "sqlite:h.db"], cwd=dir, check=True, capture_output=True)
+		until(lambda: ask("GET", "/api/v1/attention", cookie)[0] == 401, "the session ends with its key")
+		# strangers' pages cannot frame it or read its files
+		_, fields, _ = head_of(hapax, "/")
+		assert "frame-ancestors 'none'" in fields["content-security-policy"][0] and fields["cross-origin-resource-policy"] == ["same-origin"]
+
+
 server.run(globals())
 END2
