@@ -137,7 +137,7 @@ const struct command verbs_serving[] = {
 	 .exits = {{HX_DEFINITION_INVALID, "there are errors; with --strict also: there are warnings"}},
 	 .run = check_run},
 	{"explore", NULL, "PATH…", "looks for a way to break definitions: crashes, lost answers, double clicks, in every order",
-	 .options = {OPTION("world", "FILE", "what services may do, and inputs [default: what each action's effect says]"),
+	 .options = {OPTION("world", "FILE", "what services may do, inputs, and rules of your own [default: what each action's effect says]"),
 		     OPTION("nodes", "N", "nodes of the engine, 1 to 3", .fallback = "2"),
 		     OPTION("callers", "N", "who clicks at the same time, 1 to 3", .fallback = "2"),
 		     OPTION("crashes", "N", "at most so many times a node is killed", .fallback = "1"),

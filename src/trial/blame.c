@@ -138,6 +138,12 @@ void trial_blame(struct trial *t, struct trial_story *s)
 
 	s->file = t->machine->of->file;
 	s->workflow = t->machine->of->name;
+	if (t->broken_said) {
+		s->file = t->world->file;
+		s->line = t->broken_said->line;
+		s->field = trial_rule_kinds[t->broken_said->kind];
+		s->why = t->broken_said->text;
+	}
 	if (!c)
 		return;
 	s->file = c->of->file;

@@ -117,7 +117,9 @@ struct trial {
 	struct run_verb_request obeys[TRIAL_OBEYS_MAX];
 	/* What broke first: */
 	enum trial_rule broken;
-	int broken_caller; /* -1: none */
+	int broken_caller;                         /* -1: none */
+	const struct trial_rule_said *broken_said; /* the user's own rule; NULL: none */
+	unsigned reached;                          /* of the rules that say sometimes, a bit for each */
 	/* Left out: */
 	bool has_sql, has_table, has_batch;
 	bool has_effects; /* after-effects, also those that nobody is called for */
@@ -141,7 +143,7 @@ void trial_setup(struct sim *sim);
 int64_t trial_lease_end(struct sim *sim);
 extern const struct db_stmt trial_due_runs, trial_asked_runs, trial_past, trial_worker_due, trial_effect_due,
 	trial_repeated_sql, trial_steps_ended, trial_runs, trial_run_steps, trial_entities, trial_jobs, trial_history,
-	trial_left_ends;
+	trial_left_ends, trial_sql_counts;
 
 /* cast.c */
 void trial_cast(struct trial *t);
@@ -170,6 +172,14 @@ void trial_check(struct sim *sim);
 void trial_quiet(struct sim *sim);
 void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_caller *caller, const char *format, ...)
 	HX_PRINTF(4, 5);
+
+/* own_rules.c: the user's, on every edge and where nothing goes on any more. */
+void trial_check_own(struct sim *sim, bool quiet);
+
+/* suggest.c: changes that might help, each tried by the walk that it is given. */
+typedef void trial_again_fn(void *context, struct trial_report *ret_report);
+void trial_suggest(struct trial *t, const struct trial_story *story, trial_again_fn *again, void *context,
+		   struct trial_report *report);
 
 /* blame.c: what of the definition let it happen. */
 void trial_blame(struct trial *t, struct trial_story *story);

@@ -31,8 +31,8 @@ static void story_words(const struct trial_story *s, struct strbuf *out)
 {
 	strbuf_addf(out, "found: %s: %s\n", trial_rule_name(s->rule), s->broken);
 	if (s->field)
-		strbuf_addf(out, "  %s:%zu: workflow %s, step %s, %s: %s\n", s->file, s->line, s->workflow, s->step,
-			    s->field, s->why);
+		strbuf_addf(out, "  %s:%zu: workflow %s%s%s, %s: %s\n", s->file, s->line, s->workflow,
+			    s->step ? ", step " : "", s->step ? s->step : "", s->field, s->why);
 	if (s->assumption)
 		strbuf_addf(out, "  to blame: assumption %s of docs/guarantees.md, and not the definition\n",
 			    s->assumption);
@@ -46,6 +46,16 @@ static void story_words(const struct trial_story *s, struct strbuf *out)
 			strbuf_addf(out, "  (%s:%zu)", e->file, e->line);
 		strbuf_add_char(out, '\n');
 	}
+	strbuf_add_char(out, '\n');
+}
+
+/* Only what was tried, and came out clean. */
+static void suggestion_words(const struct trial_suggestion *s, struct strbuf *out)
+{
+	strbuf_addf(out, "tried: %s, %s (%s:%zu): explored again, 0 found, %s", s->change, s->where, s->file, s->line,
+		    s->complete ? "complete" : "bounded");
+	if (s->provided)
+		strbuf_addf(out, "; provided that %s", s->provided);
 	strbuf_add_char(out, '\n');
 }
 
@@ -100,6 +110,9 @@ void trial_report_words(const struct trial_report *r, const struct trial_options
 {
 	if (r->story)
 		story_words(r->story, out);
+	for (size_t i = 0; i < r->suggestions_n; i++)
+		suggestion_words(&r->suggestions[i], out);
+	strbuf_add_str(out, r->suggestions_n ? "\n" : "");
 	add_counted(out, r->scenarios_n, "scenario", ", ");
 	add_counted(out, r->walked.states, "state", ", ");
 	add_counted(out, r->walked.edges, "edge", ", ");
@@ -169,6 +182,26 @@ static void story_json(const struct trial_story *s, struct strbuf *out)
 	strbuf_add_str(out, "]}");
 }
 
+static void suggestions_json(const struct trial_report *r, struct strbuf *out)
+{
+	json_more(out, "tried");
+	strbuf_add_char(out, '[');
+	for (size_t i = 0; i < r->suggestions_n; i++) {
+		const struct trial_suggestion *s = &r->suggestions[i];
+
+		strbuf_add_str(out, i ? ",{" : "{");
+		add_text(out, "change", s->change);
+		add_text(out, "where", s->where);
+		add_text(out, "file", s->file);
+		json_more_int(out, "line", (int64_t)s->line);
+		add_text(out, "provided", s->provided);
+		json_more_int(out, "found", 0);
+		json_more_bool(out, "complete", s->complete);
+		strbuf_add_char(out, '}');
+	}
+	strbuf_add_char(out, ']');
+}
+
 static void covered_json(const struct trial_covered *c, struct strbuf *out)
 {
 	strbuf_add_char(out, '{');
@@ -205,6 +238,8 @@ void trial_report_json(const struct trial_report *r, const struct trial_options 
 	add_text(out, "verdict", r->story ? "found" : r->complete ? "complete" : "bounded");
 	if (r->story)
 		story_json(r->story, out);
+	if (r->story)
+		suggestions_json(r, out);
 	json_more_int(out, "scenarios", (int64_t)r->scenarios_n);
 	json_more_int(out, "states", (int64_t)r->walked.states);
 	json_more_int(out, "edges", (int64_t)r->walked.edges);

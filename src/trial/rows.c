@@ -38,6 +38,7 @@ SHARED_STMT(trial_effect_due, "trial_effect_due", "", "i",
 
 SHARED_STMT(trial_repeated_sql, "trial_repeated_sql", "", "t",
 	"SELECT action FROM trial_ledger GROUP BY action, effect HAVING count(*) > 1");
+SHARED_STMT(trial_sql_counts, "trial_sql_counts", "", "ti", "SELECT action, count(*) FROM trial_ledger GROUP BY action ORDER BY action");
 SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittii",
 	"SELECT r.subject, r.workflow, r.parent, s.status, r.step_status, r.awaits, s.doubt, r.at_step, r.attempt, r.scope,"
 	" r.error, coalesce(r.undo, -1), s.owner IS NOT NULL" RUNS " ORDER BY r.subject");

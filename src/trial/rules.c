@@ -6,7 +6,8 @@
 
 const char *trial_rule_name(enum trial_rule rule)
 {
-	static const char *const names[RULES_N] = {"engine", "once", "undone", "reverse", "silence", "stuck", "last"};
+	static const char *const names[RULES_N] = {"engine", "once",  "undone", "reverse", "silence",  "stuck",
+						   "last",   "never", "always", "ends",    "sometimes"};
 
 	return names[rule];
 }
@@ -23,6 +24,7 @@ void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_calle
 	vsnprintf(words, sizeof words, format, args);
 	va_end(args);
 	t->broken = rule;
+	t->broken_said = NULL;
 	t->broken_caller = caller ? (int)(caller - t->callers) : -1;
 	sim_violate(sim, "%s", words);
 }
@@ -115,6 +117,7 @@ void trial_check(struct sim *sim)
 		check_runs(sim);
 	if (t->has_sql)
 		check_sql(sim);
+	trial_check_own(sim, /* quiet= */ false);
 }
 
 /* ---- where nothing goes on any more ---- */
@@ -247,4 +250,6 @@ void trial_quiet(struct sim *sim)
 		check_ended_runs(sim);
 	else
 		check_entities(sim);
+	if (trial_of(sim)->machine->run || trial_ledger(sim)->clicks) /* otherwise it has not begun */
+		trial_check_own(sim, /* quiet= */ true);
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "sim/world.h"
 #include "trial/parts.h"
 
 #define RUNS_MAX 8
@@ -36,6 +37,7 @@ struct sight {
 	} jobs[JOBS_MAX];
 	enum sim_actor_state actors[SIM_ACTORS_MAX];
 	bool acting[SIM_ACTORS_MAX];
+	uint64_t calls[SIM_ACTORS_MAX]; /* of those that are: which */
 };
 
 struct teller {
@@ -106,6 +108,11 @@ static void look(struct sim *sim, struct sight *now)
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		now->actors[i] = sim->state.actors[i].state;
 		now->acting[i] = sim->state.actors[i].state == SIM_ASKING && sim->state.actors[i].ask == ASK_ACT;
+		if (now->acting[i]) {
+			struct act_call call = sim_call_of(&sim->state.actors[i]);
+
+			now->calls[i] = world_key(call.key) + (uint64_t)call.attempt;
+		}
 	}
 }
 
@@ -217,7 +224,7 @@ static void tell_actors(struct teller *x, struct sim *sim, const struct sight *i
 		bool caller = x->t->actors[i].part == PART_CALLER;
 		int64_t subject;
 
-		if (is->acting[i] && !x->was.acting[i]) {
+		if (is->acting[i] && is->calls[i] != x->was.calls[i]) {
 			struct act_call call = sim_call_of(actor);
 			const struct trial_caller *c = trial_caller_of(x->t, &call, &subject);
 

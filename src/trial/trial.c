@@ -6,6 +6,7 @@
 #include "trial/parts.h"
 
 #define NAME_BYTES 200
+#define PARTS_MAX 1000
 
 /* ---- services ---- */
 
@@ -436,30 +437,82 @@ static void finish(const struct trial *t, struct trial_report *report)
 	add_left_out(report, !t->world->inputs_n, "inputs other than {}: a world file names some");
 }
 
+/* ---- one exploration, and those that try what might help ---- */
+
+struct exploration {
+	const struct definition_set *set;
+	const struct trial_world *world;
+	const struct trial_options *options;
+	struct arena *arena;
+};
+
+/* What is said to be sometimes, and never is. */
+static void check_reached(struct trial *t, struct trial_report *report)
+{
+	struct trial_story *story;
+
+	for (unsigned i = 0; i < t->world->rules_n && !report->story; i++) {
+		const struct trial_rule_said *rule = &t->world->rules[i];
+
+		if (rule->kind != RULE_IS_SOMETIMES || t->reached & 1u << i)
+			continue;
+		story = arena_zalloc(t->arena, sizeof *story);
+		ASSERT(story);
+		*story = (struct trial_story){
+			.rule = RULE_SOMETIMES,
+			.scenario = "all of them",
+			.broken = "what is sometimes to be never was",
+			.shortest = true,
+			.file = t->world->file,
+			.line = rule->line,
+			.workflow = rule->workflow ? rule->workflow : t->machines[0].of->name,
+			.field = trial_rule_kinds[RULE_IS_SOMETIMES],
+			.why = rule->text,
+		};
+		report->story = story;
+	}
+}
+
+static struct trial *explore_once(const struct exploration *x, struct trial_report *report)
+{
+	struct trial *t = arena_zalloc(x->arena, sizeof *t);
+	struct parts parts = {.room = PARTS_MAX, .items = arena_zalloc(x->arena, PARTS_MAX * sizeof *parts.items)};
+	struct walker walker = {t, report};
+
+	ASSERT(t && parts.items);
+	*report = (struct trial_report){0};
+	t->arena = x->arena;
+	t->world = x->world;
+	t->options = x->options;
+	for (size_t i = 0; i < x->set->n; i++)
+		add_machine(t, x->set->items[i]);
+	for (size_t i = 0; i < t->machines_n; i++)
+		add_parts(t, &t->machines[i], &parts);
+	report->scenarios_n = parts.n;
+	if (parts.n)
+		walk(&walker, &parts);
+	if (parts.n && !report->story)
+		check_reached(t, report);
+	return t;
+}
+
+static void explore_again(void *context, struct trial_report *ret_report)
+{
+	(void)explore_once(context, ret_report);
+}
+
 enum hx_code trial_run(const struct definition_set *set, const struct trial_world *world,
 		       const struct trial_options *options, struct arena *arena, struct trial_report *ret_report,
 		       struct hx_error *err)
 {
-	struct trial *t = arena_zalloc(arena, sizeof *t);
-	struct parts parts = {.room = 1000};
-	struct walker walker = {t, ret_report};
+	struct exploration x = {set, world, options, arena};
+	struct trial *t = explore_once(&x, ret_report);
 
-	parts.items = arena_zalloc(arena, parts.room * sizeof *parts.items);
-	if (!t || !parts.items)
-		return arena_error(arena, err);
-	*ret_report = (struct trial_report){0};
-	t->arena = arena;
-	t->world = world;
-	t->options = options;
-	for (size_t i = 0; i < set->n; i++)
-		add_machine(t, set->items[i]);
-	for (size_t i = 0; i < t->machines_n; i++)
-		add_parts(t, &t->machines[i], &parts);
-	if (!parts.n)
+	if (!ret_report->scenarios_n)
 		return error_set(err, HX_VALIDATION_ERROR,
 				 "there is nothing here that can be explored: no run and no entity");
-	ret_report->scenarios_n = parts.n;
-	walk(&walker, &parts);
 	finish(t, ret_report);
+	if (ret_report->story && ret_report->story->events_n)
+		trial_suggest(t, ret_report->story, explore_again, &x, ret_report);
 	return HX_OK;
 }

@@ -12,6 +12,7 @@
  *  silence   nothing has happened outside that the engine neither has as done nor as unknown, or shows to a person
  *  stuck     where nothing goes on, nothing is left half done without a person or an event that it waits for
  *  last      what has ended has ended
+ *  never, always, ends, sometimes   what the world's file says besides
  *  engine    the invariants of sim/invariant.h: a broken one is a fault of ours, and no definition's
  *
  * Same files, same options, same seed: the same bytes. Nothing is read from a clock: the limit is a number of edges.
@@ -46,6 +47,10 @@ enum trial_rule {
 	RULE_SILENCE,
 	RULE_STUCK,
 	RULE_LAST,
+	RULE_NEVER, /* of the user's own, in the order of enum trial_rule_kind */
+	RULE_ALWAYS,
+	RULE_ENDS,
+	RULE_SOMETIMES,
 	RULES_N,
 };
 const char *trial_rule_name(enum trial_rule rule);
@@ -84,6 +89,17 @@ struct trial_covered {
 	bool reached;
 };
 
+/* A change of the definition that was tried: it was explored again with it. */
+struct trial_suggestion {
+	const char *change; /* "on_unknown: hold" */
+	const char *where;  /* "step charge" */
+	const char *file;
+	size_t line;
+	const char *provided; /* what has to be true besides; NULL: nothing */
+	bool clean, complete;
+};
+
+#define TRIAL_SUGGESTIONS_MAX 4
 #define TRIAL_COVERED_MAX 400
 #define TRIAL_LEFT_OUT_MAX 16
 
@@ -93,6 +109,8 @@ struct trial_report {
 	bool complete;             /* all of it within the bounds */
 	unsigned complete_mishaps; /* bounded: all with up to so many mishaps was complete; -1u: not even without any */
 	const struct trial_story *story; /* NULL: no rule was broken */
+	size_t suggestions_n;            /* those that helped */
+	struct trial_suggestion suggestions[TRIAL_SUGGESTIONS_MAX];
 	size_t covered_n;
 	struct trial_covered covered[TRIAL_COVERED_MAX];
 	size_t left_out_n;

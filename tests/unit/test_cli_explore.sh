@@ -27,9 +27,23 @@ result a_mail_in_the_action
 found claim-without-probe once "Pay has happened twice" on_unknown
 result a_claim_without_a_probe
 
+exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.world.json" &&
+	says 'found: never: what is never to be is: .status == "CANCELLED" and .ledger.ship' && says "cancel-race.world.json:2: workflow parcel, never: " &&
+	says "cancels the run" && exits 0 explore "$examples/cancel-race.mended.json" --world "$examples/cancel-race.mended.world.json" &&
+	says_like '^complete: '
+result a_cancel_that_races_completion
+
+exits 1 explore "$examples/double-charge.json" && says "tried: on_unknown: hold, step charge" &&
+	says "tried: effect: keyed, action charge" && says "explored again, 0 found, complete" && [ "$(grep -c ^tried: out)" -eq 2 ]
+result suggestions_that_were_tried
+sed 's/"on_unknown": "retry"/"on_unknown": "hold"/' "$examples/double-charge.json" >flows/held.json
+exits 0 explore flows/held.json && exits 1 explore "$examples/refund-before-void.json" --world "$examples/refund-before-void.world.json" &&
+	! says "tried: effect: keyed"
+result what_is_suggested_helps_and_what_does_not_help_is_not
+
 exits 1 explore "$examples/claim-without-probe.json" --json && jq -e '.verdict == "found" and .found.rule == "once" and .found.step == "pay"
 	and .found.field == "on_unknown" and .found.line == 6 and .found.shortest and .found.mishaps == 1
-	and ([.found.story[].who] | index("caller-2") and index("janitor")) and (.covered | length == 1)' <out >/dev/null
+	and .tried[0].change == "on_unknown: hold" and .tried[0].found == 0 and ([.found.story[].who] | index("caller-2") and index("janitor")) and (.covered | length == 1)' <out >/dev/null
 result the_story_as_json
 
 exits 0 explore "$root/examples/order/order.json" --mishaps 1 && says_like '^complete: ' && says 'order approve not reached'
@@ -58,11 +72,30 @@ exits 0 explore flows/keyed.json --nodes 1 --callers 1 && says "1 node, 1 caller
 	says_like '^(bounded: all schedules with up to [0-9] mishap|complete)'
 result bounds
 
+rule() { printf '{ "rules": [ { %s } ] }' "$1" >world.json; }
+rule '"sometimes": ".ledger.Pay and .status == \"gone\""'
+exits 1 explore flows/keyed.json --world world.json && says "found: sometimes: what is sometimes to be never was"
+result an_empty_world_proves_nothing
+rule '"ends": ".status == \"paid\""'
+exits 1 explore flows/keyed.json --world world.json && says "found: ends: nothing goes on any more, and it is not so"
+result what_must_be_so_at_the_end
+rule '"always": ".status != \"paid\" or .ledger.Pay", "workflow": "payout"'
+exits 0 explore flows/keyed.json --world world.json
+result what_is_always_so
+rule '"always": ".status != \"paying\""'
+exits 1 explore flows/keyed.json --world world.json && says "found: always: "
+result what_is_not_always_so
+rule '"never": ".ledger.Pya"' && exits 2 explore flows/keyed.json --world world.json && complains 'no definition has an action "Pya"; did you mean "Pay"?' &&
+	rule '"never": ".stauts"' && exits 2 explore flows/keyed.json --world world.json && complains status &&
+	rule '"never": "true", "always": "true"' && exits 2 explore flows/keyed.json --world world.json && complains "it is one of never, always, ends and sometimes" &&
+	rule '"never": "true", "workflow": "pyout"' && exits 2 explore flows/keyed.json --world world.json && complains '"payout"'
+result rules_that_are_none
+
 printf '{\n "servces": { } }\n' >world.json
 exits 2 explore flows/keyed.json --world world.json && silent out && complains 'world.json:2: error: ' && complains '"services"'
 result a_field_that_is_none
 printf '{ "services": {\n "Pya": { } } }\n' >world.json
-exits 2 explore flows/keyed.json --world world.json && complains 'world.json:2: error: service: no definition has an action "Pya"; did you mean "Pay"?'
+exits 2 explore flows/keyed.json --world world.json && complains 'world.json:2: error: name: no definition has an action "Pya"; did you mean "Pay"?'
 result a_service_that_nobody_calls
 echo '{ "services": { "Pay": { "may": ["dne"], "dedupes": 1 } } }' >world.json
 exits 2 explore flows/keyed.json --world world.json && complains '"done"' && complains dedupes

@@ -1,0 +1,122 @@
+/* The rules of the user's own (world.h): expressions over what has become of the run or the entity, and what has happened outside. */
+#include "base/json_string.h"
+#include "base/json_write.h"
+#include "trial/parts.h"
+
+#define SIGHT_BYTES_MAX (64u << 10)
+#define SCRATCH_BYTES_MAX (4u << 20)
+
+static void add_statuses(struct sim *sim, struct strbuf *out)
+{
+	const struct trial *t = trial_of(sim);
+	struct unit_result result = trial_ask(sim, t->machine->run ? &trial_runs : &trial_entities);
+	const struct db_rows *rows = &result.rows[0];
+	unsigned status = t->machine->run ? 3 : 1, doubt = t->machine->run ? 6 : 4;
+
+	json_more_text(out, "status", db_cell(rows, 0, status)->s);
+	json_more_bool(out, "doubt", db_cell(rows, 0, doubt)->i);
+}
+
+static void add_steps(struct sim *sim, struct strbuf *out)
+{
+	const struct trial *t = trial_of(sim);
+
+	json_more(out, "steps");
+	strbuf_add_char(out, '{');
+	if (t->machine->run) {
+		struct unit_result result = trial_ask_of(sim, &trial_run_steps, TRIAL_SUBJECT);
+		const struct run_definition *d = t->machine->of->run;
+
+		for (size_t i = 0; i < result.rows[0].n; i++) {
+			size_t position = (size_t)db_cell(&result.rows[0], i, 0)->i;
+
+			if (position < d->steps_n)
+				json_more_text(out, d->steps[position].name, db_cell(&result.rows[0], i, 1)->s);
+		}
+	}
+	strbuf_add_char(out, '}');
+}
+
+/* How often each action has happened; one that has not is not there, so that it counts as false. */
+static void add_ledger(struct sim *sim, struct strbuf *out)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial *t = trial_of(sim);
+
+	json_more(out, "ledger");
+	strbuf_add_char(out, '{');
+	for (size_t i = 0; i < t->services_n; i++) {
+		int64_t n = 0;
+
+		for (unsigned e = 0; e < ledger->n; e++)
+			n += t->callers[ledger->effects[e].caller].service == &t->services[i];
+		if (n)
+			json_more_int(out, t->services[i].action->name, n);
+	}
+	if (t->has_sql) {
+		struct unit_result result = trial_ask(sim, &trial_sql_counts);
+
+		for (size_t i = 0; i < result.rows[0].n; i++) {
+			strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
+			json_quote(db_cell(&result.rows[0], i, 0)->s, out);
+			strbuf_addf(out, ":%lld", (long long)db_cell(&result.rows[0], i, 1)->i);
+		}
+	}
+	strbuf_add_char(out, '}');
+}
+
+/* HX_OK: *ret says whether it is true. */
+static enum hx_code holds(const struct trial_rule_said *rule, struct slice sight, struct arena *scratch, bool *ret,
+			  struct hx_error *err)
+{
+	struct expression_env env = {.whole = json_trust(sight)};
+	enum hx_code code;
+	LOCAL_STRBUF(value, SIGHT_BYTES_MAX);
+
+	code = expression_eval(rule->expression, &env, scratch, err, &value);
+	*ret = !code && !slice_is(strbuf_slice(&value), "null") && !slice_is(strbuf_slice(&value), "false");
+	return code;
+}
+
+static void check_one(struct sim *sim, unsigned i, struct slice sight, struct arena *scratch, bool quiet)
+{
+	struct trial *t = trial_of(sim);
+	const struct trial_rule_said *rule = &t->world->rules[i];
+	bool is_broken = sim->violation[0] != '\0', is_true;
+	struct hx_error err;
+	enum hx_code code = holds(rule, sight, scratch, &is_true, &err);
+
+	if (is_broken)
+		return;
+	if (code)
+		trial_break(sim, RULE_NEVER + (enum trial_rule)rule->kind, NULL, "the rule cannot be asked here: %s",
+			    err.detail);
+	else if (rule->kind == RULE_IS_SOMETIMES)
+		t->reached |= is_true ? 1u << i : 0;
+	else if (rule->kind == RULE_IS_NEVER && is_true)
+		trial_break(sim, RULE_NEVER, NULL, "what is never to be is: %s", rule->text);
+	else if (rule->kind == RULE_IS_ALWAYS && !is_true)
+		trial_break(sim, RULE_ALWAYS, NULL, "what is always to be is not: %s", rule->text);
+	else if (rule->kind == RULE_IS_ENDS && quiet && !is_true)
+		trial_break(sim, RULE_ENDS, NULL, "nothing goes on any more, and it is not so: %s", rule->text);
+	if (sim->violation[0])
+		t->broken_said = rule;
+}
+
+void trial_check_own(struct sim *sim, bool quiet)
+{
+	const struct trial *t = trial_of(sim);
+	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
+
+	if (!t->world->rules_n || sim->violation[0])
+		return;
+	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
+	strbuf_add_char(&sight, '{');
+	add_statuses(sim, &sight);
+	add_steps(sim, &sight);
+	add_ledger(sim, &sight);
+	strbuf_add_char(&sight, '}');
+	for (unsigned i = 0; i < t->world->rules_n; i++)
+		if (!t->world->rules[i].workflow || strcmp(t->world->rules[i].workflow, t->machine->of->name) == 0)
+			check_one(sim, i, strbuf_slice(&sight), &scratch, quiet);
+}

@@ -1,0 +1,68 @@
+/*
+ * The world of `hapax explore`, out of any bytes.
+ *
+ *   - findings are printable, and there is an error whenever something was refused;
+ *   - what comes out is within its limits, and its rules can be asked: they are true or not, or an error that says why.
+ */
+#include <stdint.h>
+
+#include "base/utf8.h"
+#include "trial/world.h"
+
+#define AMPLE_BYTES (64u << 20)
+#define SCRATCH_BYTES (1u << 20)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void try_findings(const struct findings *findings)
+{
+	struct strbuf line;
+
+	strbuf_init(&line, 1u << 20);
+	for (const struct finding *f = findings->first; f; f = f->next) {
+		strbuf_reset(&line);
+		finding_print(f, &line);
+		ASSERT(!line.failed && utf8_valid_bytes(strbuf_slice(&line)) == line.n);
+		for (size_t i = 0; i < line.n; i++)
+			ASSERT((unsigned char)line.p[i] >= 0x20 && line.p[i] != 0x7f);
+	}
+	strbuf_release(&line);
+}
+
+static void try_rule(const struct trial_rule_said *rule)
+{
+	static const char sight[] = "{\"status\":\"PENDING\",\"doubt\":false,\"steps\":{},\"ledger\":{\"charge\":1}}";
+	struct expression_env env = {.whole = json_trust(slice_str(sight))};
+	struct arena scratch;
+	struct strbuf value;
+	struct hx_error err;
+
+	ASSERT(rule->kind < RULE_KINDS_N && rule->expression && rule->text && rule->line > 0);
+	arena_init(&scratch, SCRATCH_BYTES);
+	strbuf_init(&value, SCRATCH_BYTES);
+	ASSERT(expression_eval(rule->expression, &env, &scratch, &err, &value) != HX_OK || value.n > 0);
+	strbuf_release(&value);
+	arena_release(&scratch);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct findings findings;
+	struct trial_world world;
+	struct arena arena;
+
+	arena_init(&arena, AMPLE_BYTES);
+	findings_init(&findings, &arena);
+	trial_world_parse("w\x1b.json", slice_of(data, size), &arena, &findings, &world);
+	try_findings(&findings);
+	ASSERT(world.inputs_n <= TRIAL_INPUTS_MAX && world.services_n <= TRIAL_SERVICES_MAX &&
+	       world.rules_n <= TRIAL_RULES_MAX);
+	for (size_t i = 0; i < world.inputs_n; i++)
+		ASSERT(json_check(world.inputs[i].raw, NULL, &world.inputs[i]) == HX_OK);
+	for (size_t i = 0; i < world.services_n; i++)
+		ASSERT(world.services[i].name && world.services[i].may < 1u << MAYS_N);
+	for (size_t i = 0; i < world.rules_n; i++)
+		try_rule(&world.rules[i]);
+	arena_release(&arena);
+	return 0;
+}
