@@ -328,10 +328,9 @@ export class Run {
     for (const e of [...this.entries.values()].filter((o) => o.state === "done" && this.marked.has("compensate " + idOf(o))).sort((a, b) => b.place - a.place)) {
       const u = this.undos.get(idOf(e)) ?? { ...brief(e), kind: "undo", state: "new" };
       this.undos.set(idOf(e), u);
-      if (u.state === "done") continue;
+      if (ended(u)) continue; // undone; or it has failed, and a person is asked when the rest is
       if (!e.undo) return this.diverge({ ...brief(e), kind: "compensate" });
       Object.assign(u, { work: { ...e.undo, fn: (key, more) => e.undo.fn(e.output, key, more) }, fields: { effect: e.undo.effect, onUnknown: e.undo.onUnknown } });
-      if (ended(u)) return this.end({ state: "failed", error: u.error, step: label(e) });
       if (!this.ready(u)) return this.suspend([u]);
       if (u.work.effect === "claimed" && (this.outbox.push(u), !(await this.send()))) return;
       await this.execute(u);

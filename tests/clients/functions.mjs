@@ -84,6 +84,11 @@ const functions = {
     await ctx.step("four", act("four"));
     return {};
   },
+  async unhappy(ctx) {
+    await ctx.step("one", { compensate: (out, key) => act("undo one")(key) }, act("one"));
+    await ctx.step("two", { compensate: () => { throw new Final("no way back"); } }, act("two"));
+    await ctx.event("go");
+  },
   async fails(ctx) {
     await ctx.step("one", { compensate: (out, key) => act("undo one")(key) }, act("one"));
     throw new Final("no");

@@ -123,6 +123,16 @@ def undone(ctx, input):
     return {}
 
 
+def no_way_back(out, key):
+    raise Final("no way back")
+
+
+def unhappy(ctx, input):
+    ctx.step("one", act("one"), compensate=undo("undo one"))
+    ctx.step("two", act("two"), compensate=no_way_back)
+    ctx.event("go")
+
+
 def fails(ctx, input):
     ctx.step("one", act("one"), compensate=undo("undo one"))
     raise Final("no")
@@ -222,8 +232,8 @@ def close_brackets(text):
 if sys.argv[3:] == ["async"]:
     text = open(__file__, encoding="utf-8").read()
     text = text[text.index("def three"):text.index("def asynchronous")]
-    exec(close_brackets(asynchronous(text).replace("[(await ctx", "[(await ctx")).replace("branch(\"a\")", "branch('a')"))  # noqa: S102
-FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone fails diverges probed doubtful long patched foreign order branches many"
+    exec(close_brackets(asynchronous(text)))  # noqa: S102
+FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed doubtful long patched foreign order branches many"
 worker = hapax.Worker([hapax.Function(f, "1", globals()[f]) for f in FUNCTIONS.split()], server=server, name=name, lease="5s", concurrency=64, timeout="1s", log=lambda words: None)
 signal.signal(signal.SIGTERM, lambda *_: worker.stop())
 worker.run()

@@ -574,15 +574,13 @@ class Run:
         done = [o for o in self.entries.values() if o.state == "done" and ("compensate", o.id) in self.marked]
         for e in sorted(done, key=lambda o: -o.place):
             u = self.undos.setdefault(e.id, Entry("undo", e.name, e.n))
-            if u.state == "done":
-                continue
+            if u.ended:
+                continue  # undone; or it has failed, and a person is asked when the rest is
             if not e.undo:
                 mark = Entry("compensate", e.name, e.n)
                 return self.diverge(mark, None)
             u.work = {**e.undo, "fn": lambda key, *more, e=e: e.undo["fn"](e.output, key)}
             u.fields = {"effect": u.work["effect"], "onUnknown": u.work["on_unknown"]}
-            if u.ended:
-                return self.end({"state": "failed", "error": u.error, "step": e.label})
             if not self.is_ready(u):
                 return self.suspend([u])
             if u.work["effect"] == "claimed":
