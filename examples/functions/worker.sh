@@ -8,6 +8,7 @@ server=${HAPAX_SERVER:-http://127.0.0.1:7411}/api/v1/functions
 file=${1:-parcel.log}
 me=shell-$$
 body=
+stop=
 
 # The same bytes again until there is an answer. The status is in $status, what was said in $said.
 post() { # path
@@ -16,6 +17,7 @@ post() { # path
 			status=${said##*$'\n'} said=${said%$'\n'*}
 			[ "$status" -ge 500 ] || return
 		}
+		[ -z "$stop" ] || exit 1
 		sleep 0.2
 	done
 }
@@ -63,7 +65,6 @@ parcel() { # the function itself
 	journal '[]' "{\"state\": \"completed\", \"output\": {\"weight\": $(output weigh), \"by\": $(output pickup)}}"
 }
 
-stop=
 trap 'stop=1' TERM
 while [ -z "$stop" ]; do
 	body="{\"worker\": \"$me\", \"functions\": [{\"name\": \"parcel\", \"version\": \"1\"}], \"max\": 1, \"waitMs\": 1000, \"leaseMs\": 30000}"
