@@ -199,9 +199,8 @@ static struct verdict call(struct job *job, int wake_fd, struct strbuf *out, str
 
 static void set_wake_fd(struct exec *exec, struct job *job, int fd)
 {
-	pthread_mutex_lock(&exec->mutex);
+	LOCKED(&exec->mutex);
 	job->wake_fd = fd;
-	pthread_mutex_unlock(&exec->mutex);
 }
 
 /* The descriptor stands in the job before `cancelled` is looked at, so a cancel is seen in one way or the other. */
@@ -232,10 +231,9 @@ static void exec_cancel(struct kind *kind, struct job *job)
 {
 	struct exec *exec = (struct exec *)kind;
 
-	pthread_mutex_lock(&exec->mutex);
+	LOCKED(&exec->mutex);
 	if (job->wake_fd >= 0)
 		(void)eventfd_write(job->wake_fd, 1); /* fails only when it is full of earlier ones */
-	pthread_mutex_unlock(&exec->mutex);
 }
 
 static void free_kind(struct kind *kind)

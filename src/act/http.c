@@ -85,14 +85,11 @@ static void http_ended(struct upstream_call *call, enum upstream_end end)
 static struct tls_client *tls_of(struct http *http, struct hx_error *err)
 {
 	struct tls_options options = {.name = "actions", .ca_file = http->options.ca_file, .is_http = true};
-	struct tls_client *tls;
 
-	pthread_mutex_lock(&http->mutex);
+	LOCKED(&http->mutex);
 	if (!http->tls && tls_client_new(&options, &http->tls, err))
 		http->tls = NULL;
-	tls = http->tls;
-	pthread_mutex_unlock(&http->mutex);
-	return tls;
+	return http->tls;
 }
 
 static enum hx_code find_pool(struct http_loop *hl, const struct transfer *t, struct upstream_pool **ret_pool,
@@ -163,12 +160,8 @@ static void http_look(struct letter *letter)
 
 static bool is_ending(struct http_loop *hl)
 {
-	bool ending;
-
-	pthread_mutex_lock(&hl->mutex);
-	ending = hl->ending;
-	pthread_mutex_unlock(&hl->mutex);
-	return ending;
+	LOCKED(&hl->mutex);
+	return hl->ending;
 }
 
 /* The mailbox is closed when it is empty: what was closed in the last round is freed by its letter. */

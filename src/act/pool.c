@@ -8,7 +8,7 @@ static struct job *take_job(struct pool *pool)
 {
 	struct job *job;
 
-	monitor_lock(&pool->monitor);
+	LOCKED(&pool->monitor.mutex);
 	while (!pool->first && !pool->ending)
 		monitor_wait(&pool->monitor);
 	job = pool->first;
@@ -17,7 +17,6 @@ static struct job *take_job(struct pool *pool)
 		if (!pool->first)
 			pool->last = &pool->first;
 	}
-	monitor_unlock(&pool->monitor);
 	return job;
 }
 

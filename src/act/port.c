@@ -228,37 +228,33 @@ static void abort_job(struct act_port *act, struct ticket ticket)
 	struct port *port = (struct port *)act;
 	struct job *job;
 
-	pthread_mutex_lock(&port->mutex);
+	LOCKED(&port->mutex);
 	job = *job_slot(port, ticket);
-	if (job && !job->aborted) {
-		port->stats.aborted++;
-		job->aborted = true;
-		if (job->running) {
-			port_cancel(job);
-		} else {
-			drop_waiting(port, job);
-			free(job);
-		}
+	if (!job || job->aborted)
+		return;
+	port->stats.aborted++;
+	job->aborted = true;
+	if (job->running) {
+		port_cancel(job);
+	} else {
+		drop_waiting(port, job);
+		free(job);
 	}
-	pthread_mutex_unlock(&port->mutex);
 }
 
 static bool withdraw(struct act_port *act, struct ticket ticket)
 {
 	struct port *port = (struct port *)act;
 	struct job *job;
-	bool waiting;
 
-	pthread_mutex_lock(&port->mutex);
+	LOCKED(&port->mutex);
 	job = *job_slot(port, ticket);
-	waiting = job && !job->running;
-	if (waiting) {
-		port->stats.aborted++;
-		drop_waiting(port, job);
-		free(job);
-	}
-	pthread_mutex_unlock(&port->mutex);
-	return waiting;
+	if (!job || job->running)
+		return false;
+	port->stats.aborted++;
+	drop_waiting(port, job);
+	free(job);
+	return true;
 }
 
 static void release_slot(struct port *port, struct job *job)
@@ -314,9 +310,8 @@ struct act_port *port_act(struct port *port)
 
 void port_read_stats(struct port *port, struct port_stats *ret_stats)
 {
-	pthread_mutex_lock(&port->mutex);
+	LOCKED(&port->mutex);
 	*ret_stats = port->stats;
-	pthread_mutex_unlock(&port->mutex);
 }
 
 static void see(const struct job *job, struct port_sight *sight)
@@ -339,12 +334,11 @@ static void see(const struct job *job, struct port_sight *sight)
 void port_look(struct port *port, int64_t subject, int64_t fence, struct port_sight *ret_sight)
 {
 	*ret_sight = (struct port_sight){0};
-	pthread_mutex_lock(&port->mutex);
+	LOCKED(&port->mutex);
 	for (size_t i = 0; i < PORT_BUCKETS; i++)
 		for (const struct job *job = port->jobs[i]; job; job = job->table_next)
 			if (job->call.lease.subject == subject && job->fence == fence)
 				see(job, ret_sight);
-	pthread_mutex_unlock(&port->mutex);
 }
 
 static void init(struct port *port, const struct port_options *options)

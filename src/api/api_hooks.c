@@ -161,20 +161,18 @@ static bool hooks_value_of(struct delivery *d, const struct expression *expressi
 {
 	struct http_call *call = d->task.call;
 	struct expression_env env = {.whole = d->body};
-	struct strbuf text;
 	struct hx_error err;
 	enum hx_code code;
 
 	*ret = otherwise;
 	if (!expression)
 		return true;
-	strbuf_init(&text, HOOK_BODY_BYTES_MAX);
+	LOCAL_STRBUF(text, HOOK_BODY_BYTES_MAX);
 	code = expression_eval(expression, &env, &d->task.arena, &err, &text);
 	if (!code) {
 		*ret = arena_copy(call->arena, strbuf_slice(&text));
 		code = ret->p ? HX_OK : error_set(&err, HX_NO_MEMORY, "%s", what);
 	}
-	strbuf_release(&text);
 	if (!code)
 		return true;
 	end_failed(d, code, text_printf(call->arena, "%s: %s", what, err.detail));
@@ -330,12 +328,11 @@ static void do_fire(struct delivery *d)
 {
 	struct http_call *call = d->task.call;
 	struct slice id, input;
-	struct strbuf text;
 
 	if (!hooks_name_of(d, d->hook->entity, "id", &id) ||
 	    !hooks_value_of(d, d->hook->data, "input", d->body.raw, &input))
 		return;
-	strbuf_init(&text, 2 * HOOK_BODY_BYTES_MAX);
+	LOCAL_STRBUF(text, 2 * HOOK_BODY_BYTES_MAX);
 	strbuf_add_char(&text, '{');
 	json_more_text(&text, "workflow", slice_str(d->hook->workflow));
 	json_more_text(&text, "id", id);
@@ -348,7 +345,6 @@ static void do_fire(struct delivery *d)
 				     .key = d->key,
 				     .payload = text.failed ? slice_of(NULL, 0)
 							    : arena_copy(call->arena, strbuf_slice(&text))};
-	strbuf_release(&text);
 	if (d->fire.payload.p)
 		start_unit(d, build_fire);
 	else

@@ -183,13 +183,12 @@ static enum hx_code door_of(struct hx_engine *e, struct embed_door **ret_door, s
 {
 	enum hx_code code = HX_OK;
 
-	pthread_mutex_lock(&e->mutex);
+	LOCKED(&e->mutex);
 	if (!e->door)
 		code = e->closing ? embed_refuse(err, HX_STOPPING, NULL) : door_new(e, &e->door, err);
 	e->door_stop = door_stop;
 	e->door_free = door_free;
 	*ret_door = e->door;
-	pthread_mutex_unlock(&e->mutex);
 	return code;
 }
 

@@ -1,6 +1,7 @@
 /* See hook_signature.h. */
 #include "api/hook_signature.h"
 
+#include "base/digits.h"
 #include "base/hmac.h"
 
 #define STANDARD_FRONT "whsec_"
@@ -45,28 +46,6 @@ bool hook_has_signature(const struct hook_config *hook, struct wire_fields field
 
 /* ---- texts as bytes ---- */
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
-static bool read_hex(struct slice text, uint8_t ret[SHA256_BYTES])
-{
-	if (text.n != 2 * SHA256_BYTES)
-		return false;
-	for (size_t i = 0; i < SHA256_BYTES; i++) {
-		int high = hex_digit(text.p[2 * i]), low = hex_digit(text.p[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		ret[i] = (uint8_t)(high << 4 | low);
-	}
-	return true;
-}
-
 static int base64_digit(char c)
 {
 	return c >= 'A' && c <= 'Z'   ? c - 'A'
@@ -101,17 +80,13 @@ static bool read_base64(struct slice text, struct strbuf *ret)
 
 static bool read_mac(struct slice text, uint8_t ret[SHA256_BYTES])
 {
-	struct strbuf bytes;
-	bool good;
-
-	if (read_hex(text, ret))
+	LOCAL_STRBUF(bytes, 2 * SHA256_BYTES);
+	if (hex_read(text, SHA256_BYTES, ret))
 		return true;
-	strbuf_init(&bytes, 2 * SHA256_BYTES);
-	good = read_base64(text, &bytes) && bytes.n == SHA256_BYTES;
-	if (good)
-		memcpy(ret, bytes.p, SHA256_BYTES);
-	strbuf_release(&bytes);
-	return good;
+	if (!read_base64(text, &bytes) || bytes.n != SHA256_BYTES)
+		return false;
+	memcpy(ret, bytes.p, SHA256_BYTES);
+	return true;
 }
 
 static bool starts(struct slice *text, const char *front)

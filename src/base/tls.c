@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/excerpt.h"
+#include "base/thread.h"
 
 struct tls_client {
 	struct tls_options options; /* its files are copies, NULL where there is none */
@@ -233,12 +234,9 @@ static bool expect_host(SSL *ssl, const char *host)
 static SSL *new_ssl(struct tls_client *client)
 {
 	struct hx_error err;
-	SSL *ssl;
 
-	pthread_mutex_lock(&client->mutex);
-	ssl = refresh(client, &err) ? NULL : SSL_new(client->context);
-	pthread_mutex_unlock(&client->mutex);
-	return ssl;
+	LOCKED(&client->mutex);
+	return refresh(client, &err) ? NULL : SSL_new(client->context);
 }
 
 struct tls_link *tls_link_new(struct tls_client *client, const char *host, int fd)

@@ -271,16 +271,14 @@ void schedules_apply(struct schedules *schedules, const char *dir)
 {
 	struct definition_set *set = dir ? calloc(1, sizeof *set) : NULL;
 	struct findings findings;
-	struct arena arena;
 
 	if (!set)
 		return;
-	arena_init(&arena, FILES_BYTES_MAX);
+	LOCAL_ARENA(arena, FILES_BYTES_MAX);
 	findings_init(&findings, &arena);
 	definition_set_load(dir, &arena, &findings, set);
 	for (size_t i = 0; i < set->schedules_n; i++)
 		put_file(schedules, set->schedules[i]);
-	arena_release(&arena);
 	free(set);
 }
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
+
 #define BYTES_MAX (32u << 20) /* all of them, at 2 to 4 KiB each, and some that are larger */
 
 void zones_init(struct zones *zones)
@@ -59,7 +61,7 @@ const struct zone *zones_find(struct zones *zones, struct slice name)
 		return &zone_utc;
 	if (!zone_name_is_good(name))
 		return NULL;
-	pthread_mutex_lock(&zones->mutex);
+	LOCKED(&zones->mutex);
 	for (size_t i = 0; i < zones->n && !zone; i++)
 		zone = slice_is(name, zones->known[i].name) ? zones->known[i].zone : NULL;
 	mark = arena_mark(&zones->arena);
@@ -67,6 +69,5 @@ const struct zone *zones_find(struct zones *zones, struct slice name)
 		zone = read_zone(zones, name);
 	if (!zone && !zones->arena.failed)
 		arena_rewind(&zones->arena, mark);
-	pthread_mutex_unlock(&zones->mutex);
 	return zone;
 }

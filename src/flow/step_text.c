@@ -98,20 +98,17 @@ void step_save_output(struct entity_step *s)
 
 enum hx_code step_merge_data(struct entity_step *s, const char **ret_words)
 {
-	struct strbuf sb;
 	struct hx_error err;
 	enum hx_code code;
 
-	strbuf_init(&sb, s->data.n > ENTITY_DATA_MAX ? s->data.n : ENTITY_DATA_MAX); /* it may always become less */
+	LOCAL_STRBUF(sb, s->data.n > ENTITY_DATA_MAX ? s->data.n : ENTITY_DATA_MAX); /* it may always become less */
 	code = json_merge_patch(s->data, s->rq->input.raw, s->arena, &err, &sb);
 	if (!code && sb.failed)
 		code = error_set(&err, HX_TOO_LARGE, "data is at most 1 MiB");
-	if (code) {
+	if (code)
 		*ret_words = arena_copy(s->arena, slice_str(err.detail)).p;
-		strbuf_release(&sb);
-	} else {
+	else
 		s->data = arena_keep(s->arena, &sb);
-	}
 	return code;
 }
 

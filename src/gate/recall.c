@@ -1,11 +1,11 @@
 /* See recall.h. The slots are shared out among a few locks, each held for one copy of a few hundred bytes. */
 #include "gate/recall.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 
 #define LOCKS 64
 
@@ -68,7 +68,7 @@ void recall_keep(struct recall *recall, const struct hx_gate_claim *claim, struc
 
 	if (response.n > RECALL_BYTES_MAX || ttl_ms <= 0)
 		return;
-	pthread_mutex_lock(&recall->locks[place % LOCKS]);
+	LOCKED(&recall->locks[place % LOCKS]);
 	memcpy(slot->key, claim->key, sizeof slot->key);
 	memcpy(slot->fingerprint, claim->fingerprint, sizeof slot->fingerprint);
 	memcpy(slot->caller, claim->caller, sizeof slot->caller);
@@ -79,7 +79,6 @@ void recall_keep(struct recall *recall, const struct hx_gate_claim *claim, struc
 		strbuf_release(&slot->response);
 		slot->until.ns = 0;
 	}
-	pthread_mutex_unlock(&recall->locks[place % LOCKS]);
 }
 
 bool recall_find(struct recall *recall, const struct hx_gate_claim *claim, struct mono_time now,
@@ -89,13 +88,12 @@ bool recall_find(struct recall *recall, const struct hx_gate_claim *claim, struc
 	const struct slot *slot = &recall->slots[place];
 	bool known;
 
-	pthread_mutex_lock(&recall->locks[place % LOCKS]);
+	LOCKED(&recall->locks[place % LOCKS]);
 	known = has_key(slot, claim->key) && now.ns < slot->until.ns &&
 		memcmp(slot->caller, claim->caller, sizeof slot->caller) == 0 &&
 		memcmp(slot->fingerprint, claim->fingerprint, sizeof slot->fingerprint) == 0;
 	if (known && ret_response)
 		strbuf_add_slice(ret_response, strbuf_slice(&slot->response));
-	pthread_mutex_unlock(&recall->locks[place % LOCKS]);
 	return known;
 }
 
@@ -103,8 +101,7 @@ void recall_drop(struct recall *recall, const unsigned char key[HX_GATE_KEY_BYTE
 {
 	size_t place = place_of(key);
 
-	pthread_mutex_lock(&recall->locks[place % LOCKS]);
+	LOCKED(&recall->locks[place % LOCKS]);
 	if (has_key(&recall->slots[place], key))
 		recall->slots[place].until.ns = 0;
-	pthread_mutex_unlock(&recall->locks[place % LOCKS]);
 }

@@ -88,9 +88,8 @@ static struct redis_errand *redis_worker_refuse(struct redis_worker *w, struct r
 /* What the worker has found out about the server. */
 static void note_server(struct redis_worker *w, bool up)
 {
-	monitor_lock(&w->monitor);
+	LOCKED(&w->monitor.mutex);
 	w->up = up;
-	monitor_unlock(&w->monitor);
 }
 
 static void serve(struct redis_worker *w, struct redis_errand *list)
@@ -178,19 +177,15 @@ static void *work(void *context)
 
 bool redis_worker_push(struct redis_worker *w, struct redis_errand *errand, size_t queue_max)
 {
-	bool room;
-
-	monitor_lock(&w->monitor);
-	room = w->up && !w->stopping && w->n < queue_max;
-	if (room) {
-		errand->next = NULL;
-		*w->last = errand;
-		w->last = &errand->next;
-		w->n++;
-		monitor_wake_one(&w->monitor);
-	}
-	monitor_unlock(&w->monitor);
-	return room;
+	LOCKED(&w->monitor.mutex);
+	if (!w->up || w->stopping || w->n >= queue_max)
+		return false;
+	errand->next = NULL;
+	*w->last = errand;
+	w->last = &errand->next;
+	w->n++;
+	monitor_wake_one(&w->monitor);
+	return true;
 }
 
 static void redis_worker_destroy(struct redis_worker *w)

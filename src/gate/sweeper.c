@@ -27,10 +27,9 @@ static void sweeper_ask(struct gate_sweeper *sweeper, struct gate_ask what)
 	sweeper->ticket = (struct gate_ticket){.ask = what, .done = on_done};
 	sweeper->answered = false;
 	gate_ask(sweeper->store, &sweeper->ticket);
-	monitor_lock(&sweeper->monitor);
+	LOCKED(&sweeper->monitor.mutex);
 	while (!sweeper->answered)
 		monitor_wait(&sweeper->monitor);
-	monitor_unlock(&sweeper->monitor);
 }
 
 /* How many were removed. A store that cannot be reached now is asked again in the next round. */

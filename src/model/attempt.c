@@ -12,10 +12,9 @@ const struct run_retry run_retry_default = {
 static void read_factor(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct run_retry *retry = ret;
-	struct strbuf moved;
 	int64_t thousandths;
 
-	strbuf_init(&moved, 64); /* what is longer is out of bounds, or too fine */
+	LOCAL_STRBUF(moved, 64); /* what is longer is out of bounds, or too fine */
 	if (node->type == JSON_NUMBER) {
 		struct json_number number = json_number_of(node->value);
 
@@ -30,7 +29,6 @@ static void read_factor(const struct reader *r, const struct json_node *node, co
 		reader_report(r, node->at.line, "value",
 			      "%s is %s; it must be a number from 1 to %d with at most three decimals", field->name,
 			      excerpt_of(node->value.raw).text, RUN_FACTOR_MAX);
-	strbuf_release(&moved);
 }
 
 static void check_initial(const struct reader *r, const struct json_node *node, const struct run_retry *retry)

@@ -24,13 +24,9 @@ static struct proxy_rules *rules_new(const struct gate_config *config, void (*re
 
 static struct proxy_rules *rules_hold(struct proxy *proxy)
 {
-	struct proxy_rules *rules;
-
-	pthread_mutex_lock(&proxy->mutex);
-	rules = proxy->rules;
-	atomic_fetch_add_explicit(&rules->references, 1, memory_order_relaxed);
-	pthread_mutex_unlock(&proxy->mutex);
-	return rules;
+	LOCKED(&proxy->mutex);
+	atomic_fetch_add_explicit(&proxy->rules->references, 1, memory_order_relaxed);
+	return proxy->rules;
 }
 
 static void rules_drop(struct proxy_rules *rules)
@@ -159,12 +155,11 @@ static struct proxy_loop *join(struct proxy *proxy, struct loop *loop)
 	tunnels_init(&home->tunnels, loop, &proxy->tunnels);
 	deadline_queue_init(&home->retries, 1, job_retry);
 	loop_add_queue(loop, &home->retries);
-	pthread_mutex_lock(&proxy->mutex);
+	LOCKED(&proxy->mutex);
 	while (i < HTTP_LOOPS_MAX && proxy->loops[i])
 		i++;
 	ASSERT(i < HTTP_LOOPS_MAX);
 	proxy->loops[i] = home;
-	pthread_mutex_unlock(&proxy->mutex);
 	return home;
 }
 

@@ -166,14 +166,10 @@ enum stream_state stream_refill(struct http_exchange *ex)
 
 bool stream_aborted(struct http_exchange *ex)
 {
-	bool aborted;
-
 	if (!ex->streaming)
 		return false;
-	pthread_mutex_lock(&ex->stream->mutex);
-	aborted = ex->stream->aborted;
-	pthread_mutex_unlock(&ex->stream->mutex);
-	return aborted;
+	LOCKED(&ex->stream->mutex);
+	return ex->stream->aborted;
 }
 
 void stream_detach(struct http_exchange *ex)

@@ -1,11 +1,12 @@
 /* See mailbox.h. */
 #include "wire/mailbox.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/thread.h"
 
 struct mailbox {
 	int fd;
@@ -52,22 +53,17 @@ static void ring(struct mailbox *mailbox)
 
 enum mailbox_result mailbox_post(struct mailbox *mailbox, struct letter *letter)
 {
-	enum mailbox_result result = MAILBOX_POSTED;
-
 	if (atomic_exchange_explicit(&letter->posted, true, memory_order_acq_rel))
 		return MAILBOX_PENDING;
-	pthread_mutex_lock(&mailbox->mutex);
-	if (mailbox->closed) {
-		result = MAILBOX_CLOSED;
-	} else {
-		letter->next = NULL;
-		*mailbox->last = letter;
-		mailbox->last = &letter->next;
-		if (mailbox->sleeping)
-			ring(mailbox);
-	}
-	pthread_mutex_unlock(&mailbox->mutex);
-	return result;
+	LOCKED(&mailbox->mutex);
+	if (mailbox->closed)
+		return MAILBOX_CLOSED;
+	letter->next = NULL;
+	*mailbox->last = letter;
+	mailbox->last = &letter->next;
+	if (mailbox->sleeping)
+		ring(mailbox);
+	return MAILBOX_POSTED;
 }
 
 int mailbox_fd(const struct mailbox *mailbox)
@@ -77,25 +73,19 @@ int mailbox_fd(const struct mailbox *mailbox)
 
 bool mailbox_sleep(struct mailbox *mailbox)
 {
-	bool empty;
-
-	pthread_mutex_lock(&mailbox->mutex);
-	empty = !mailbox->first;
-	mailbox->sleeping = empty;
-	pthread_mutex_unlock(&mailbox->mutex);
-	return empty;
+	LOCKED(&mailbox->mutex);
+	return mailbox->sleeping = !mailbox->first;
 }
 
 static struct letter *take_all(struct mailbox *mailbox)
 {
 	struct letter *first;
 
-	pthread_mutex_lock(&mailbox->mutex);
+	LOCKED(&mailbox->mutex);
 	first = mailbox->first;
 	mailbox->first = NULL;
 	mailbox->last = &mailbox->first;
 	mailbox->sleeping = false;
-	pthread_mutex_unlock(&mailbox->mutex);
 	return first;
 }
 
@@ -114,11 +104,6 @@ size_t mailbox_deliver(struct mailbox *mailbox)
 
 bool mailbox_close(struct mailbox *mailbox)
 {
-	bool empty;
-
-	pthread_mutex_lock(&mailbox->mutex);
-	empty = !mailbox->first;
-	mailbox->closed = empty;
-	pthread_mutex_unlock(&mailbox->mutex);
-	return empty;
+	LOCKED(&mailbox->mutex);
+	return mailbox->closed = !mailbox->first;
 }

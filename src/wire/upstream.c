@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/excerpt.h"
+#include "base/thread.h"
 #include "wire/charset.h"
 #include "wire/target.h"
 #include "wire/upstream_pool.h"
@@ -185,10 +186,9 @@ struct upstream_pool *upstream_join_hub(struct upstream *upstream, struct upstre
 	pool->hub = hub;
 	pool->addresses = upstream->addresses;
 	pool->believed_until.ns = INT64_MAX;
-	pthread_mutex_lock(&upstream->mutex);
+	LOCKED(&upstream->mutex);
 	pool->next = upstream->pools;
 	upstream->pools = pool;
-	pthread_mutex_unlock(&upstream->mutex);
 	return pool;
 }
 
