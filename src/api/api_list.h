@@ -23,23 +23,13 @@ struct api_filter {
 	const char *prefix;       /* of an id, which is a number there; NULL: it is none */
 };
 
-#define FILTER_TEXT(query_name, member)                                                                                \
-	{                                                                                                              \
-		query_name, .at = offsetof(struct api_query, member)                                                   \
-	}
-#define FILTER_FLAG(query_name, member)                                                                                \
-	{                                                                                                              \
-		query_name, .at = offsetof(struct api_query, member), .flag = true                                     \
-	}
-#define FILTER_WORD(query_name, member, known, known_as)                                                               \
-	{                                                                                                              \
-		query_name, .at = offsetof(struct api_query, member), .words = known, .what = known_as                 \
-	}
-
-#define FILTER_ID(query_name, member, id_prefix)                                                                       \
-	{                                                                                                              \
-		query_name, .at = offsetof(struct api_query, member), .prefix = id_prefix                              \
-	}
+/* clang-format off */
+#define FILTER_AT(query_name, member, ...)      {query_name, .at = offsetof(struct api_query, member), __VA_ARGS__}
+#define FILTER_TEXT(query_name, member)         FILTER_AT(query_name, member, )
+#define FILTER_FLAG(query_name, member)         FILTER_AT(query_name, member, .flag = true)
+#define FILTER_WORD(query_name, member, known, known_as)    FILTER_AT(query_name, member, .words = known, .what = known_as)
+#define FILTER_ID(query_name, member, id_prefix)            FILTER_AT(query_name, member, .prefix = id_prefix)
+/* clang-format on */
 
 /* What a cursor is, and where in the api_query it goes. */
 enum api_cursor {

@@ -9,6 +9,8 @@
 #include "api/api.h"
 #include "api/hooks.h"
 #include "api/openapi.h"
+#include "flow/run_verb.h"
+#include "flow/schedule_verb.h"
 
 /* clang-format off */
 
@@ -67,11 +69,11 @@ static const struct route routes[] = {
 	{"GET", "/api/v1/workflow-runs/{id}", api_run_show, ROUTE_READ, "Shows a run, or waits for its end.",
 	 .id = "getRun", .query = {{"wait", "Wait"}}, .answers = {{200, "WholeRun"}}, .etag = true,
 	 .errors = {HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/{id}/cancel", api_run_cancel, ROUTE_EXECUTE, "Cancels a run and compensates.",
-	 .id = "cancelRun", .body = "RunMove", .answers = {{200, "RunMoved"}, {202, "RunMoved"}}, .etag = true,
+	{"POST", "/api/v1/workflow-runs/{id}/cancel", api_run_verb, ROUTE_EXECUTE, "Cancels a run and compensates.",
+	 .verb = RUN_CANCEL, .id = "cancelRun", .body = "RunMove", .answers = {{200, "RunMoved"}, {202, "RunMoved"}}, .etag = true,
 	 .errors = {HX_ALREADY_COMPLETED, HX_CONCURRENCY_ERROR, HX_RESTARTED, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/{id}/retry", api_run_retry, ROUTE_EXECUTE, "Tries a failed step again.",
-	 .id = "retryRun", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
+	{"POST", "/api/v1/workflow-runs/{id}/retry", api_run_verb, ROUTE_EXECUTE, "Tries a failed step again.",
+	 .verb = RUN_RETRY, .id = "retryRun", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
 	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RESTARTED, HX_RUN_EXPIRED}},
 	{"POST", "/api/v1/workflow-runs/{id}/restart", api_run_restart, ROUTE_EXECUTE,
 	 "Starts a run in the place of one that has ended, from a step on.",
@@ -81,11 +83,11 @@ static const struct route routes[] = {
 	 "Migrates a run to another version of its definition.",
 	 .id = "migrateRun", .body = "RunMigrate", .answers = {{200, "RunMigrated"}}, .etag = true,
 	 .errors = {HX_CANNOT_MIGRATE, HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RESTARTED, HX_RUN_EXPIRED, HX_NOT_FOUND}},
-	{"POST", "/api/v1/workflow-runs/{id}/pause", api_run_pause, ROUTE_EXECUTE, "Begins no further step.",
-	 .id = "pauseRun", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
+	{"POST", "/api/v1/workflow-runs/{id}/pause", api_run_verb, ROUTE_EXECUTE, "Begins no further step.",
+	 .verb = RUN_PAUSE, .id = "pauseRun", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
 	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RESTARTED, HX_RUN_EXPIRED}},
-	{"POST", "/api/v1/workflow-runs/{id}/resume", api_run_resume, ROUTE_EXECUTE, "Goes on after a pause.",
-	 .id = "resumeRun", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
+	{"POST", "/api/v1/workflow-runs/{id}/resume", api_run_verb, ROUTE_EXECUTE, "Goes on after a pause.",
+	 .verb = RUN_RESUME, .id = "resumeRun", .body = "RunMove", .answers = {{200, "RunMoved"}}, .etag = true,
 	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RESTARTED, HX_RUN_EXPIRED}},
 	{"POST", "/api/v1/workflow-runs/{id}/events/{event}", api_run_event, ROUTE_EXECUTE, "Sends a run an event.",
 	 .id = "sendEvent", .body = "Event", .answers = {{202, "EventTaken"}, {200, "EventTaken"}}, .etag = true,
@@ -173,18 +175,18 @@ static const struct route routes[] = {
 	 .id = "listSchedules", .query = {PAGE}, .answers = {{200, "SchedulePage"}}},
 	{"GET", "/api/v1/schedules/{name}", api_schedule_show, ROUTE_READ, "Shows a schedule, and when it comes next.",
 	 .id = "getSchedule", .answers = {{200, "Schedule"}}, .etag = true},
-	{"POST", "/api/v1/schedules/{name}/pause", api_schedule_pause, ROUTE_EXECUTE, "Starts no further slot.",
-	 .id = "pauseSchedule", .body = "Nothing", .answers = {{200, "Schedule"}}, .etag = true, .errors = {HX_CONCURRENCY_ERROR}},
-	{"POST", "/api/v1/schedules/{name}/resume", api_schedule_resume, ROUTE_EXECUTE, "Goes on with the slot that comes next.",
-	 .id = "resumeSchedule", .body = "Nothing", .answers = {{200, "Schedule"}}, .etag = true, .errors = {HX_CONCURRENCY_ERROR}},
+	{"POST", "/api/v1/schedules/{name}/pause", api_schedule_verb, ROUTE_EXECUTE, "Starts no further slot.",
+	 .verb = SCHEDULE_PAUSE, .id = "pauseSchedule", .body = "Nothing", .answers = {{200, "Schedule"}}, .etag = true, .errors = {HX_CONCURRENCY_ERROR}},
+	{"POST", "/api/v1/schedules/{name}/resume", api_schedule_verb, ROUTE_EXECUTE, "Goes on with the slot that comes next.",
+	 .verb = SCHEDULE_RESUME, .id = "resumeSchedule", .body = "Nothing", .answers = {{200, "Schedule"}}, .etag = true, .errors = {HX_CONCURRENCY_ERROR}},
 	{"POST", "/api/v1/schedules/{name}/trigger", api_schedule_trigger, ROUTE_EXECUTE, "Starts it now.",
 	 .id = "triggerSchedule", .body = "ScheduleTrigger",
 	 .answers = {{201, "ScheduleTriggered"}, {200, "ScheduleTriggered"}}, .errors = {HX_CONCURRENCY_ERROR, HX_KEY_REUSED}},
 	{"POST", "/api/v1/schedules/{name}/backfill", api_schedule_backfill, ROUTE_EXECUTE, "Starts the slots of a range that was.",
 	 .id = "backfillSchedule", .body = "ScheduleBackfill", .answers = {{202, "ScheduleBackfilled"}},
 	 .errors = {HX_TOO_LARGE, HX_CONCURRENCY_ERROR}},
-	{"DELETE", "/api/v1/schedules/{name}", api_schedule_delete, ROUTE_EXECUTE, "Deletes a schedule.",
-	 .id = "deleteSchedule", .answers = {{200, "ScheduleDeleted"}}, .errors = {HX_CONCURRENCY_ERROR}},
+	{"DELETE", "/api/v1/schedules/{name}", api_schedule_verb, ROUTE_EXECUTE, "Deletes a schedule.",
+	 .verb = SCHEDULE_DELETE, .id = "deleteSchedule", .answers = {{200, "ScheduleDeleted"}}, .errors = {HX_CONCURRENCY_ERROR}},
 
 	{"POST", "/hooks/{name}", api_hook, ROUTE_PUBLIC, "Takes an event that another service delivers, once.",
 	 .admit = api_hook_admit, .body_bytes_max = HOOK_BODY_BYTES_MAX,

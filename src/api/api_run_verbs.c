@@ -225,34 +225,14 @@ static void verb_start(struct http_call *call, const struct run_verb_request *rq
 
 /* ---- cancel, retry, pause, resume ---- */
 
-static void start_plain(struct http_call *call, enum run_verb_kind kind)
+void api_run_verb(struct http_call *call)
 {
 	static const char *const known[] = {"version", "reason", NULL};
-	struct run_verb_request rq = {.kind = kind, .requester = api_requester(call)};
+	struct run_verb_request rq = {.kind = (enum run_verb_kind)call->route->verb, .requester = api_requester(call)};
 	struct json body;
 
 	if (api_body(call, known, &body) && api_version(call, body, &rq.version) && api_reason(call, body, &rq.reason))
 		verb_start(call, &rq);
-}
-
-void api_run_cancel(struct http_call *call)
-{
-	start_plain(call, RUN_CANCEL);
-}
-
-void api_run_retry(struct http_call *call)
-{
-	start_plain(call, RUN_RETRY);
-}
-
-void api_run_pause(struct http_call *call)
-{
-	start_plain(call, RUN_PAUSE);
-}
-
-void api_run_resume(struct http_call *call)
-{
-	start_plain(call, RUN_RESUME);
 }
 
 /* ---- restart ---- */

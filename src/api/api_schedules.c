@@ -84,18 +84,15 @@ static void write_schedule(const void *of, struct strbuf *text)
 static enum hx_code schedules_add_row(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	struct schedule_row row;
-	struct arena arena;
 	enum hx_code code;
 
-	arena_init(&arena, TASK_BYTES_MAX);
+	LOCAL_ARENA(arena, TASK_BYTES_MAX);
 	code = schedule_row_take(rows, i, schedules_policy_of(query->call), &arena, &row);
-	if (!code || code == HX_DATA_ERROR) {
-		write_schedule(&row, &query->text);
-		query->etag = query->list ? 0 : row.version;
-		code = HX_OK;
-	}
-	arena_release(&arena);
-	return code;
+	if (code && code != HX_DATA_ERROR)
+		return code;
+	write_schedule(&row, &query->text);
+	query->etag = query->list ? 0 : row.version;
+	return HX_OK;
 }
 
 static void schedules_build_show(struct api_query *query, struct unit *unit)
@@ -274,7 +271,8 @@ void api_schedule_put(struct http_call *call)
 		api_task_free(&sc->task);
 }
 
-static void start_bare(struct http_call *call, enum schedule_verb_kind kind)
+/* Pause, resume, delete. */
+void api_schedule_verb(struct http_call *call)
 {
 	static const char *const nothing[] = {NULL};
 	struct schedule_call *sc;
@@ -282,24 +280,9 @@ static void start_bare(struct http_call *call, enum schedule_verb_kind kind)
 
 	if (!api_body(call, nothing, &body))
 		return;
-	sc = call_new(call, kind);
+	sc = call_new(call, (enum schedule_verb_kind)call->route->verb);
 	if (sc)
 		call_start(sc);
-}
-
-void api_schedule_pause(struct http_call *call)
-{
-	start_bare(call, SCHEDULE_PAUSE);
-}
-
-void api_schedule_resume(struct http_call *call)
-{
-	start_bare(call, SCHEDULE_RESUME);
-}
-
-void api_schedule_delete(struct http_call *call)
-{
-	start_bare(call, SCHEDULE_DELETE);
 }
 
 void api_schedule_trigger(struct http_call *call)
