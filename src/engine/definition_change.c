@@ -59,8 +59,7 @@ static const struct machine *definition_change_same_text(const struct definition
 static struct candidate *place_for(struct change *c, const struct definition *definition)
 {
 	struct candidate *candidate = candidate_of(c, definition->name);
-	struct finding finding = {
-		.severity = FINDING_ERROR, .file = definition->file, .workflow = definition->name, .rule = "limit"};
+	struct finding finding = definition_finding(definition, FINDING_ERROR, 0, "limit");
 
 	if (!candidate && c->n == DEFINITIONS_MAX) {
 		findings_add(c->findings, finding, "more than %d workflows", DEFINITIONS_MAX);

@@ -33,13 +33,8 @@ void change_check_natives(const struct definitions *defs, const struct definitio
 
 	for (size_t i = 0; defs->natives && i < definition->actions_n; i++) {
 		const struct action *action = &definition->actions[i];
-		struct finding finding = {
-			.severity = refused ? FINDING_ERROR : FINDING_WARNING,
-			.file = definition->file,
-			.line = action->line,
-			.workflow = definition->name,
-			.rule = "native",
-		};
+		struct finding finding = definition_finding(definition, refused ? FINDING_ERROR : FINDING_WARNING,
+							    action->line, "native");
 
 		if (action->kind == ACTION_NATIVE && !natives_find(defs->natives, action->function))
 			findings_add(findings, finding, "action %s: no function \"%s\" is registered%s", action->name,

@@ -43,15 +43,8 @@ static void add_reason(struct strbuf *out, enum orphan_why why, const char *to)
 
 static void add_finding(struct change *c, const struct candidate *candidate, struct strbuf *words)
 {
-	struct finding finding = {
-		.severity = FINDING_ERROR,
-		.file = candidate->definition->file,
-		.line = 1,
-		.workflow = candidate->definition->name,
-		.rule = "orphans",
-	};
-
-	findings_add(c->findings, finding, "%s", words->p);
+	findings_add(c->findings, definition_finding(candidate->definition, FINDING_ERROR, 1, "orphans"), "%s",
+		     words->p);
 	strbuf_release(words);
 }
 

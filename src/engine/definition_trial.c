@@ -135,13 +135,7 @@ static enum hx_code try_statement(const struct attempt *a, const struct definiti
 				  const struct action *action, const struct action_statement *statement,
 				  struct hx_error *err)
 {
-	struct finding finding = {
-		.severity = FINDING_ERROR,
-		.file = definition->file,
-		.line = action->line,
-		.workflow = definition->name,
-		.rule = "sql",
-	};
+	struct finding finding = definition_finding(definition, FINDING_ERROR, action->line, "sql");
 	struct hx_error words = {0};
 	enum hx_code code = HX_OK;
 

@@ -80,38 +80,33 @@ static int definition_by_name(const void *a, const void *b)
 	return order ? order : (x->i > y->i) - (x->i < y->i);
 }
 
+struct finding definition_finding(const struct definition *d, enum finding_severity severity, size_t line,
+				  const char *rule)
+{
+	return (struct finding){.severity = severity, .file = d->file, .line = line, .workflow = d->name, .rule = rule};
+}
+
 static void check_names(struct numbered *list, size_t n, struct findings *findings)
 {
 	if (n)
 		qsort(list, n, sizeof *list, definition_by_name);
 	for (size_t i = 1; i < n; i++) {
 		const struct definition *d = list[i].definition, *before = list[i - 1].definition;
-		struct finding finding = {.severity = FINDING_ERROR,
-					  .file = d->file,
-					  .line = 1,
-					  .workflow = d->name,
-					  .rule = "duplicate"};
 
 		if (strcmp(d->name, before->name) == 0)
-			findings_add(findings, finding, "workflow %s is also defined in %s", d->name, before->file);
+			findings_add(findings, definition_finding(d, FINDING_ERROR, 1, "duplicate"),
+				     "workflow %s is also defined in %s", d->name, before->file);
 	}
 }
 
 /* What the configuration has switched off fails at every call: better said before the first. */
 static void check_exec(const struct definition *d, const struct config *config, struct findings *findings)
 {
-	for (size_t i = 0; i < d->actions_n && !config->exec_enabled; i++) {
-		struct finding finding = {.severity = FINDING_WARNING,
-					  .file = d->file,
-					  .line = d->actions[i].line,
-					  .workflow = d->name,
-					  .rule = "exec"};
-
+	for (size_t i = 0; i < d->actions_n && !config->exec_enabled; i++)
 		if (d->actions[i].kind == ACTION_EXEC)
-			findings_add(findings, finding,
+			findings_add(findings, definition_finding(d, FINDING_WARNING, d->actions[i].line, "exec"),
 				     "action %s will fail: add \"exec\": {\"enabled\": true} to the configuration",
 				     d->actions[i].name);
-	}
 }
 
 void definition_set_check(const struct definition *const *definitions, size_t n, const struct config *config,

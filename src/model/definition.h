@@ -33,6 +33,9 @@ struct definition {
  */
 void definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		      const struct definition **ret);
+/* A finding about it, without its text yet. Line 0: of none of its lines. */
+struct finding definition_finding(const struct definition *definition, enum finding_severity severity, size_t line,
+				  const char *rule);
 /*
  * Rules over several definitions: names are unique over all kinds, and workflows_check(). With a configuration also
  * coverage_check(); NULL: that is not asked.

@@ -50,16 +50,9 @@ bool secret_rules_allow(const struct secret_rules *rules, struct slice reference
 static void secret_rules_refuse(const struct definition *definition, const struct action *action,
 				struct slice reference, struct findings *findings)
 {
-	struct finding finding = {
-		.severity = FINDING_ERROR,
-		.file = definition->file,
-		.line = action->line,
-		.workflow = definition->name,
-		.rule = "secret",
-	};
-
-	findings_add(findings, finding, "action %s: ${%s} is not among what the configuration allows (secrets.allow)",
-		     action->name, excerpt_of(reference).text);
+	findings_add(findings, definition_finding(definition, FINDING_ERROR, action->line, "secret"),
+		     "action %s: ${%s} is not among what the configuration allows (secrets.allow)", action->name,
+		     excerpt_of(reference).text);
 }
 
 /* Whether the text is well formed was checked when it was read. */
