@@ -195,8 +195,7 @@ static const struct task_shape credit_shape = SHAPE(struct account_credit, NULL,
 	PART_WITH(INNER, struct account_credit, stamp, &stamp_noted_shape),
 	PART(OP, struct account_credit, op_in_doubt));
 
-TASK_KIND(credit_kind, "account_credit", struct account_credit, credit_states,
-	  .op = offsetof(struct account_credit, stamp.op), .shape = &credit_shape);
+TASK_KIND_STAMPED(credit_kind, "account_credit", struct account_credit, credit_states, .shape = &credit_shape);
 
 void account_credit_init(struct account_credit *credit, const struct account_credit_request *rq)
 {

@@ -108,17 +108,27 @@ static inline struct lease batch_lease(const struct batch_hold *hold)
 	return (struct lease){hold->subject, hold->fence, hold->lease_ms, hold->since};
 }
 
+/* A call for an item of it, or for the whole. */
+static inline struct act_call batch_call(const struct batch_hold *hold, const struct action *action, struct slice input,
+					 struct slice key, int64_t attempt)
+{
+	return (struct act_call){
+		.action = action,
+		.input = input,
+		.key = key,
+		.attempt = attempt,
+		.traceparent = hold->trace,
+		.tenant = unit_tenant(hold->workspace),
+		.lease = batch_lease(hold),
+	};
+}
+
 /* ---- reading ---- */
 
 /* Columns of batch_read, batch_read_key and batch_list: see columns.h. */
 #define BATCH_FIELDS(X)                                                                                                \
 	X(BATCH_SUBJECT, INT, subject, "b.subject")                                                                    \
-	X(BATCH_STATUS, OTHER_TEXT, _, "s.status")                                                                     \
-	X(BATCH_VERSION, INT, version, "s.version")                                                                    \
-	X(BATCH_FENCE, INT, fence, "s.fence")                                                                          \
-	X(BATCH_OWNER, TEXT, owner, "s.owner")                                                                         \
-	X(BATCH_UNTIL, INT, until, "s.until")                                                                          \
-	X(BATCH_PAST, FLAG, past, SUBJECT_IS_PAST)                                                                     \
+	SUBJECT_FIELDS(X, BATCH)                                                                                       \
 	X(BATCH_WORKSPACE, TEXT, workspace, "b.workspace")                                                             \
 	X(BATCH_WORKFLOW, TEXT, workflow, "b.workflow")                                                                \
 	X(BATCH_DEFINITION_VERSION, INT, definition_version, "b.definition_version")                                   \

@@ -179,8 +179,7 @@ static const struct task_shape cancel_shape = SHAPE(struct batch_cancel, batch_c
 	PART_WITH(INNER, struct batch_cancel, row, &batch_row_shape),
 	PART_WITH(INNER, struct batch_cancel, stamp, &stamp_noted_shape));
 
-TASK_KIND(cancel_kind, "batch cancel", struct batch_cancel, cancel_states,
-	  .op = offsetof(struct batch_cancel, stamp.op), .shape = &cancel_shape);
+TASK_KIND_STAMPED(cancel_kind, "batch cancel", struct batch_cancel, cancel_states, .shape = &cancel_shape);
 
 void batch_cancel_init(struct batch_cancel *cancel, struct slice workspace, int64_t subject,
 		       const struct batch_policy *policy, struct arena *arena)

@@ -80,15 +80,8 @@ TASK_UNIT(build_clean_read, struct batch_clean, c, item_read_left(unit, &c->hold
 
 static struct act_call batch_clean_call_of(const struct batch_clean *c)
 {
-	return (struct act_call){
-		.action = c->hold.machine->definition->cleanup_action,
-		.input = c->body,
-		.key = c->key,
-		.attempt = c->items[c->next].attempt,
-		.traceparent = c->hold.trace,
-		.tenant = unit_tenant(c->hold.workspace),
-		.lease = batch_lease(&c->hold),
-	};
+	return batch_call(&c->hold, c->hold.machine->definition->cleanup_action, c->body, c->key,
+			  c->items[c->next].attempt);
 }
 
 static const TASK_STATES(struct batch_clean) clean_states[] = {

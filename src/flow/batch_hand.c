@@ -400,22 +400,15 @@ TASK_UNIT(build_doubt, struct batch_hand, h, item_doubt(unit, &h->stamp, &h->hol
 
 static struct act_call batch_hand_call_of(const struct batch_hand *h)
 {
-	const struct batch_definition *definition = definition_of(h);
+	const struct action *item = definition_of(h)->item_action;
 	bool probing = h->task.at == HAND_PROBING;
+	struct act_call call = batch_call(&h->hold, probing ? item->probe : item, h->body, h->key, h->attempt);
 
-	return (struct act_call){
-		.action = probing ? definition->item_action->probe : definition->item_action,
-		.input = h->body,
-		.key = h->key,
-		.attempt = h->attempt,
-		.traceparent = h->hold.trace,
-		.tenant = unit_tenant(h->hold.workspace),
-		.unknown_on_5xx = definition->unknown_on_5xx,
-		.in_doubt = h->doubt,
-		.timeout_ms = probing ? 0 : definition->timeout_ms,
-		.lease = batch_lease(&h->hold),
-		.hear_out = !probing,
-	};
+	call.unknown_on_5xx = definition_of(h)->unknown_on_5xx;
+	call.in_doubt = h->doubt;
+	call.timeout_ms = probing ? 0 : definition_of(h)->timeout_ms;
+	call.hear_out = !probing;
+	return call;
 }
 
 static const TASK_STATES(struct batch_hand) hand_states[] = {
@@ -456,8 +449,7 @@ static const struct task_shape hand_shape = SHAPE(struct batch_hand, batch_hand_
 	PART(SLICE, struct batch_hand, job_key, payload),
 	PART_WITH(INNER, struct batch_hand, stamp, &stamp_noted_shape));
 
-TASK_KIND(hand_kind, "batch item", struct batch_hand, hand_states, .op = offsetof(struct batch_hand, stamp.op),
-	  .shape = &hand_shape);
+TASK_KIND_STAMPED(hand_kind, "batch item", struct batch_hand, hand_states, .shape = &hand_shape);
 
 void batch_hand_init(struct batch_hand *hand, const struct batch_hold *hold, struct arena *arena)
 {

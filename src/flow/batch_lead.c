@@ -377,15 +377,8 @@ TASK_UNIT(build_read_doubtful, struct batch_lead, l,
 
 static struct act_call call_to_void(const struct batch_lead *l)
 {
-	return (struct act_call){
-		.action = l->hold.machine->definition->item_action->void_action,
-		.input = l->body,
-		.key = l->key,
-		.attempt = l->doubtful[l->doubtful_next].attempt,
-		.traceparent = l->hold.trace,
-		.tenant = unit_tenant(l->hold.workspace),
-		.lease = batch_lease(&l->hold),
-	};
+	return batch_call(&l->hold, l->hold.machine->definition->item_action->void_action, l->body, l->key,
+			  l->doubtful[l->doubtful_next].attempt);
 }
 
 TASK_UNIT(build_flip, struct batch_lead, l, item_flip(unit, &l->stamp, &l->hold, l->row.flipped_to, l->flip_to));
@@ -442,8 +435,7 @@ static const struct task_shape lead_shape = SHAPE(struct batch_lead, batch_lead_
 	PART(FRESH, struct batch_lead, job_ids),
 	PART_WITH(INNER, struct batch_lead, stamp, &stamp_noted_shape));
 
-TASK_KIND(lead_kind, "batch", struct batch_lead, lead_states, .op = offsetof(struct batch_lead, stamp.op),
-	  .shape = &lead_shape);
+TASK_KIND_STAMPED(lead_kind, "batch", struct batch_lead, lead_states, .shape = &lead_shape);
 
 void batch_lead_init(struct batch_lead *lead, int64_t subject, const struct batch_policy *policy,
 		     const struct batch_hold *hold, const struct batch_seen *seen, struct arena *arena)

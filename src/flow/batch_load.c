@@ -359,7 +359,7 @@ static const TASK_STATES(struct batch_load) load_states[] = {
 	[LOAD_DONE] = {"done"},
 };
 
-TASK_KIND(load_kind, "batch_load", struct batch_load, load_states, .op = offsetof(struct batch_load, stamp.op));
+TASK_KIND_STAMPED(load_kind, "batch_load", struct batch_load, load_states);
 
 void batch_load_init(struct batch_load *load, const struct batch_load_request *rq, struct arena *arena)
 {

@@ -22,20 +22,11 @@ DB_STMT(stmt_expire, "batch_expire", "ii", "",
 
 /* Also those that a lost loader has left behind the total. */
 DB_STMT(stmt_drop_items, "batch_expire_items", "ii", "",
-	"DELETE FROM hx_batch_item WHERE batch = ?1"
-	" AND n IN (SELECT n FROM hx_batch_item WHERE batch = ?1 ORDER BY n LIMIT ?2)");
+	"DELETE FROM hx_batch_item WHERE batch = ?1 AND n IN (SELECT n FROM hx_batch_item WHERE batch = ?1 ORDER BY n LIMIT ?2)");
 
 DB_STMT(stmt_gone, "batch_expire_gone", "i", "i",
 	"UPDATE hx_batch SET expired = 2 WHERE subject = ?1"
-	" AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1)"
-	" RETURNING subject");
-
-/* Whoever decided on what it had read before loses. */
-DB_STMT(stmt_outdate, "batch_expire_outdate", "i", "",
-	"UPDATE hx_subject SET version = version + 1 WHERE id = ?1");
-
-DB_STMT(stmt_drop_history, "batch_expire_history", "i", "",
-	"DELETE FROM hx_history WHERE subject = ?1");
+	" AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1) RETURNING subject");
 
 #define GONE_LINE 2
 
@@ -50,8 +41,7 @@ void batch_expire(struct unit *unit, int64_t subject, int64_t account, int64_t a
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(subject), db_int(age_ms));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_items, db_int(subject), db_int(BATCH_SLICE));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_gone, db_int(subject));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_outdate, db_int(subject));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_history, db_int(subject));
+	subject_strip(unit, subject);
 }
 
 /* ---- the task ---- */

@@ -41,8 +41,7 @@ DB_STMT(stmt_load_failed, "batch_load_failed", "ii", "",
 	" || ' acknowledged, and its key is free' WHERE subject = ?1"
 	" AND loaded_at IS NULL");
 
-DB_STMT(stmt_due, "batch_due", "i", "",
-	"UPDATE hx_batch SET due_at = hx_now_ms() WHERE subject = ?1");
+DB_STMT(stmt_due, "batch_due", "i", "", "UPDATE hx_batch SET due_at = hx_now_ms() WHERE subject = ?1");
 
 DB_STMT(stmt_seized, "batch_seized", "ii", "",
 	"UPDATE hx_batch SET due_at = NULL, needs = NULL, started_at = coalesce(started_at, ?2) WHERE subject = ?1"

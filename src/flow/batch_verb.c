@@ -249,8 +249,7 @@ static const struct task_shape batch_verb_shape = SHAPE(struct batch_verb, batch
 	PART_WITH(INNER, struct batch_verb, hold, &batch_hold_shape),
 	PART_WITH(INNER, struct batch_verb, stamp, &stamp_noted_shape));
 
-TASK_KIND(batch_verb_kind, "batch_verb", struct batch_verb, batch_verb_states,
-	  .op = offsetof(struct batch_verb, stamp.op), .shape = &batch_verb_shape);
+TASK_KIND_STAMPED(batch_verb_kind, "batch_verb", struct batch_verb, batch_verb_states, .shape = &batch_verb_shape);
 
 void batch_verb_init(struct batch_verb *verb, const struct batch_verb_request *rq, struct arena *arena)
 {

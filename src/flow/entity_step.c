@@ -553,8 +553,7 @@ static const TASK_STATES(struct entity_step) step_states[] = {
 	[STEP_DONE] = {"done"},
 };
 
-TASK_KIND(step_kind, "step", struct entity_step, step_states, .op = offsetof(struct entity_step, stamp.op),
-	  .shape = &step_shape);
+TASK_KIND_STAMPED(step_kind, "step", struct entity_step, step_states, .shape = &step_shape);
 
 void entity_step_init(struct entity_step *s, const struct step_request *rq, struct arena *arena)
 {

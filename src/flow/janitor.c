@@ -202,8 +202,7 @@ static const struct task_shape janitor_shape = SHAPE(
 	struct janitor, janitor_forget, PART_WITH(INNER, struct janitor, stamp, &stamp_noted_shape),
 	PART(IGNORED, struct janitor, stamp_text)); /* the time of the stamp */
 
-TASK_KIND(janitor_kind, "janitor", struct janitor, janitor_states, .op = offsetof(struct janitor, stamp.op),
-	  .shape = &janitor_shape);
+TASK_KIND_STAMPED(janitor_kind, "janitor", struct janitor, janitor_states, .shape = &janitor_shape);
 
 void janitor_init(struct janitor *j, const struct janitor_rules *rules, int64_t budget, struct mono_time start_at)
 {

@@ -25,8 +25,7 @@ DB_STMT(stmt_insert, "job_insert", "ittttttii", "",
 
 /* In the unit of the claim: out of the index, one more attempt, and by which version it is sent. */
 DB_STMT(stmt_start, "job_start", "ii", "i",
-	"UPDATE hx_job SET due_at = NULL, attempt = attempt + 1, sent_version = ?2{from} WHERE subject = ?1"
-	" RETURNING {ord}attempt");
+	"UPDATE hx_job SET due_at = NULL, attempt = attempt + 1, sent_version = ?2{from} WHERE subject = ?1 RETURNING {ord}attempt");
 
 /* In the unit that ends the claim. ?2 NULL: never due again by itself. */
 DB_STMT(stmt_end, "job_end", "iittii", "",
@@ -124,11 +123,8 @@ DB_STMT(stmt_scan_expired, "job_scan_expired", "ii", "i",
 DB_STMT(stmt_expire, "job_expire", "ii", "i",
 	"DELETE FROM hx_job WHERE subject = ?2 AND" EXPIRED " RETURNING subject");
 
-DB_STMT(stmt_expire_history, "job_expire_history", "i", "",
-	"DELETE FROM hx_history WHERE subject = ?1");
-
-DB_STMT(stmt_expire_subject, "job_expire_subject", "i", "",
-	"DELETE FROM hx_subject WHERE id = ?1");
+DB_STMT(stmt_expire_history, "job_expire_history", "i", "", "DELETE FROM hx_history WHERE subject = ?1");
+DB_STMT(stmt_expire_subject, "job_expire_subject", "i", "", "DELETE FROM hx_subject WHERE id = ?1");
 
 /* Below 0, where no subject and no other topic is. */
 int64_t job_topic(struct slice workspace)
@@ -533,8 +529,7 @@ static const struct task_shape job_shape = SHAPE(struct job_run, job_forget,
 	PART(SLICE, struct job_run, key, payload, error, trace),
 	PART_WITH(INNER, struct job_run, stamp, &stamp_noted_shape));
 
-TASK_KIND(job_task_kind, "job", struct job_run, job_states, .op = offsetof(struct job_run, stamp.op),
-	  .shape = &job_shape);
+TASK_KIND_STAMPED(job_task_kind, "job", struct job_run, job_states, .shape = &job_shape);
 
 void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,
 		  const void *context, struct arena *arena)

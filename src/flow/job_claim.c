@@ -263,8 +263,7 @@ static const struct task_shape claim_shape = SHAPE(struct job_claim, forget_job_
 	PART_WITH(INNER, struct job_claim, stamp, &stamp_shape),
 	PART(SLICE, struct job_claim, queues));
 
-TASK_KIND(claim_kind, "job claim", struct job_claim, claim_states, .op = offsetof(struct job_claim, stamp.op),
-	  .shape = &claim_shape);
+TASK_KIND_STAMPED(claim_kind, "job claim", struct job_claim, claim_states, .shape = &claim_shape);
 
 void job_claim_init(struct job_claim *claim, const struct job_claim_request *rq, struct arena *arena)
 {

@@ -210,7 +210,7 @@ static const TASK_STATES(struct job_push) push_states[] = {
 	[PUSH_DONE] = {"done"},
 };
 
-TASK_KIND(push_kind, "job push", struct job_push, push_states, .op = offsetof(struct job_push, stamp.op));
+TASK_KIND_STAMPED(push_kind, "job push", struct job_push, push_states);
 
 void job_push_init(struct job_push *push, struct slice workspace, struct job_push_item *items, size_t n,
 		   struct arena *arena)

@@ -322,8 +322,7 @@ static const struct task_shape settle_shape = SHAPE(struct job_settle, NULL,
 	PART(SLICE, struct job_settle, workspace, queue),
 	PART_WITH(INNER, struct job_settle, stamp, &stamp_shape));
 
-TASK_KIND(settle_kind, "job settle", struct job_settle, settle_states, .op = offsetof(struct job_settle, stamp.op),
-	  .shape = &settle_shape);
+TASK_KIND_STAMPED(settle_kind, "job settle", struct job_settle, settle_states, .shape = &settle_shape);
 
 void job_settle_init(struct job_settle *settle, const struct job_settle_request *rq, struct arena *arena)
 {

@@ -140,12 +140,7 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 /* Columns of run_read, run_read_key and run_list: see columns.h. */
 #define RUN_FIELDS(X)                                                                                                  \
 	X(RUN_SUBJECT, INT, subject, "r.subject")                                                                      \
-	X(RUN_STATUS, OTHER_TEXT, _, "s.status")                                                                       \
-	X(RUN_VERSION, INT, version, "s.version")                                                                      \
-	X(RUN_FENCE, INT, fence, "s.fence")                                                                            \
-	X(RUN_OWNER, TEXT, owner, "s.owner")                                                                           \
-	X(RUN_UNTIL, INT, until, "s.until")                                                                            \
-	X(RUN_PAST, FLAG, past, SUBJECT_IS_PAST)                                                                       \
+	SUBJECT_FIELDS(X, RUN)                                                                                         \
 	X(RUN_DOUBT, FLAG, doubt, "s.doubt")                                                                           \
 	X(RUN_UPDATED_AT, INT, updated_at, "s.updated_at")                                                             \
 	X(RUN_WORKFLOW, OTHER_TEXT, _, "r.workflow")                                                                   \

@@ -76,8 +76,7 @@ DB_STMT(stmt_parts_due, "run_parts_due", "it", "",
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.owner IS NULL AND s.status <> 'PAUSED')");
 
 DB_STMT(stmt_guard, "run_child_guard", "it", "i",
-	"SELECT {ord}1 FROM hx_run r{join} WHERE r.subject = ?1"
-	" AND (r.asked IS NULL OR r.asked <> 'fail' OR ?2 = 'fail')");
+	"SELECT {ord}1 FROM hx_run r{join} WHERE r.subject = ?1 AND (r.asked IS NULL OR r.asked <> 'fail' OR ?2 = 'fail')");
 
 #define KIDS " FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2"
 /* The one that the others were stopped for, if it can be told. */

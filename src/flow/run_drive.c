@@ -504,8 +504,7 @@ static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
 	PART(SLICE, struct run_drive, event_id, event_data),
 	PART_WITH(INNER, struct run_drive, stamp, &stamp_shape));
 
-TASK_KIND(drive_kind, "run", struct run_drive, drive_states, .op = offsetof(struct run_drive, stamp.op),
-	  .shape = &drive_shape);
+TASK_KIND_STAMPED(drive_kind, "run", struct run_drive, drive_states, .shape = &drive_shape);
 
 void run_drive_init(struct run_drive *d, int64_t subject, const struct run_policy *policy, struct arena *arena)
 {

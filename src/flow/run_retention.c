@@ -31,9 +31,6 @@ DB_STMT(stmt_expire, "run_expire", "ii", "i",
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
 	" RETURNING {ord}subject");
 
-DB_STMT(stmt_outdate, "run_expire_outdate", "i", "",
-	"UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1");
-
 DB_STMT(stmt_drop_steps, "run_expire_steps", "i", "",
 	"DELETE FROM hx_run_step WHERE run = ?1",
 	.set_sql = "DELETE FROM hx_run_step t USING {u} WHERE t.run = u.p1");
@@ -41,10 +38,6 @@ DB_STMT(stmt_drop_steps, "run_expire_steps", "i", "",
 DB_STMT(stmt_drop_events, "run_expire_events", "i", "",
 	"DELETE FROM hx_run_event WHERE run = ?1",
 	.set_sql = "DELETE FROM hx_run_event t USING {u} WHERE t.run = u.p1");
-
-DB_STMT(stmt_drop_history, "run_expire_history", "i", "",
-	"DELETE FROM hx_history WHERE subject = ?1",
-	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1");
 
 DB_STMT(stmt_drop_notes, "run_expire_notes", "i", "",
 	"DELETE FROM hx_note WHERE subject = ?1",
@@ -59,10 +52,9 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 {
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(subject), db_int(age_ms));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_outdate, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_steps, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_events, db_int(subject));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_history, db_int(subject));
+	subject_strip(unit, subject);
 	attributes_drop(unit, subject); /* mutant: expired-found */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_notes, db_int(subject));
 }

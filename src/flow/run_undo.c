@@ -40,22 +40,6 @@ static struct run_stood stood_of(const struct run_drive *d)
 	return (struct run_stood){true, row->attempt, row->step_started_at, row->step_status, row->error};
 }
 
-/* A compensation that needs no call: its marker is all. True: on to the next. */
-static bool undo_inside(struct run_drive *d, const struct answer *answer, const struct run_done *done)
-{
-	const struct action *action = done->step->compensate;
-
-	if (d->move.undone >= 0 || d->move.rows_n) { /* one at a time; the next move goes on */
-		plan_go_on(d);
-		return false;
-	}
-	if (action_is_inside(action) && !plan_sql(d, answer, done->step, action, done))
-		return false;
-	d->move.undone = (int64_t)done->step->position;
-	d->move.transitions++;
-	return true;
-}
-
 /* The children of the step where the run stands come first. True: there are none, or all are cancelled. */
 static bool undo_standing(struct run_drive *d, const struct answer *answer)
 {
@@ -69,15 +53,21 @@ static bool undo_standing(struct run_drive *d, const struct answer *answer)
 	return d->left_standing;
 }
 
-/* All that a step has started goes first, and its marker last. True: on to the next. */
-static bool undo_children(struct run_drive *d, const struct answer *answer, const struct run_done *done)
+/* What needs no call: a compensation inside, or the children of a step. Its marker comes last. True: on to the next. */
+static bool undo_here(struct run_drive *d, const struct answer *answer, const struct run_done *done)
 {
-	if (d->move.undone >= 0 || d->move.rows_n) {
+	const struct action *action = done->step->compensate;
+
+	if (d->move.undone >= 0 || d->move.rows_n) { /* one at a time; the next move goes on */
 		plan_go_on(d);
 		return false;
 	}
-	if (!plan_undo_children(d, answer, done->step)) {
-		d->move.undo = (int64_t)done->step->position;
+	if (run_step_has_children(done->step)) {
+		if (!plan_undo_children(d, answer, done->step)) {
+			d->move.undo = (int64_t)done->step->position;
+			return false;
+		}
+	} else if (action_is_inside(action) && !plan_sql(d, answer, done->step, action, done)) {
 		return false;
 	}
 	d->move.undone = (int64_t)done->step->position;
@@ -95,23 +85,18 @@ void plan_undo(struct run_drive *d, const struct answer *answer)
 		d->move.stood = stood_of(d);
 	while ((done = plan_to_undo(d))) {
 		bool same = d->row.undo == (int64_t)done->step->position && d->move.undone < 0;
+		bool calls = !run_step_has_children(done->step);
 
-		if (run_step_has_children(done->step)) {
-			if (!undo_children(d, answer, done))
-				return;
-			continue;
-		}
-
-		if (same && !d->knows && d->row.wait_until > plan_now_ms(d, answer)) {
+		if (calls && same && !d->knows && d->row.wait_until > plan_now_ms(d, answer)) {
 			plan_rest_on(d);
 			return;
 		}
-		if (action_is_outside(done->step->compensate)) {
+		if (calls && action_is_outside(done->step->compensate)) {
 			plan_begin(d, answer, done->step, done, same ? d->row.attempt + 1 : 1,
 				   /* doubt= */ same && d->row.doubt);
 			return;
 		}
-		if (!undo_inside(d, answer, done))
+		if (!undo_here(d, answer, done))
 			return;
 	}
 	cancelled(d); /* mutant: terminal-before-undo */

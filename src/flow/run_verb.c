@@ -655,8 +655,7 @@ static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_
 	PART_WITH(INNER, struct run_verb, slot, &slot_shape),
 	PART_WITH(INNER, struct run_verb, stamp, &stamp_shape));
 
-TASK_KIND(run_verb_kind, "verb", struct run_verb, run_verb_states, .op = offsetof(struct run_verb, stamp.op),
-	  .shape = &run_verb_shape);
+TASK_KIND_STAMPED(run_verb_kind, "verb", struct run_verb, run_verb_states, .shape = &run_verb_shape);
 
 void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena)
 {

@@ -70,8 +70,7 @@ DB_STMT(stmt_room, "schedule_room", "ti", "i",
 
 DB_STMT(stmt_create, "schedule_create", "itttiiiiit", "",
 	"INSERT INTO hx_schedule (subject, workspace, name, requester, text, paused, slot_at, due_at, created_at, updated_at)"
-	" VALUES (?1, ?2, ?3, ?4, ?10, ?5, ?6, ?7, ?8, ?9)"
-	" ON CONFLICT (workspace, name) DO NOTHING");
+	" VALUES (?1, ?2, ?3, ?4, ?10, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (workspace, name) DO NOTHING");
 
 DB_STMT(stmt_change, "schedule_change", "iitiiitii", "",
 	"UPDATE hx_schedule SET revision = revision + 1, text = ?3, paused = ?4, slot_at = ?5, due_at = ?6, requester = ?7,"
@@ -80,26 +79,23 @@ DB_STMT(stmt_change, "schedule_change", "iitiiitii", "",
 );
 
 DB_STMT(stmt_delete, "schedule_delete", "ii", "",
-	"DELETE FROM hx_schedule WHERE subject = ?1"
-	" AND revision = ?2");
+	"DELETE FROM hx_schedule WHERE subject = ?1 AND revision = ?2");
 
 DB_STMT(stmt_delete_slots, "schedule_delete_slots", "i", "", "DELETE FROM hx_schedule_slot WHERE schedule = ?1");
 DB_STMT(stmt_delete_open, "schedule_delete_open", "i", "", "DELETE FROM hx_schedule_open WHERE schedule = ?1");
 
 DB_STMT(stmt_due_now, "schedule_due_now", "ii", "",
-	"UPDATE hx_schedule SET revision = revision + 1, due_at = hx_now_ms() WHERE subject = ?1"
-	" AND revision = ?2");
+	"UPDATE hx_schedule SET revision = revision + 1, due_at = hx_now_ms() WHERE subject = ?1 AND revision = ?2");
 
 DB_STMT(stmt_triggered, "schedule_triggered", "iiii", "",
-	"UPDATE hx_schedule SET revision = revision + 1, last_at = ?3, last_run = ?4 WHERE subject = ?1"
-	" AND revision = ?2");
+	"UPDATE hx_schedule SET revision = revision + 1, last_at = ?3, last_run = ?4 WHERE subject = ?1 AND revision = ?2");
 
 DB_STMT(stmt_find_job, "schedule_find_job", "tt", "i",
 	"SELECT subject FROM hx_job WHERE workspace = ?1 AND queue = '" JOB_QUEUE_AFTER_EFFECTS "' AND job_key = ?2");
 
 /* clang-format on */
 
-int64_t schedule_kind(void)
+static int64_t schedule_kind(void)
 {
 	return subject_kind("schedule", "");
 }
@@ -186,7 +182,7 @@ void schedule_move_on(struct unit *unit, const struct stamp *stamp, const struct
 }
 
 /* [[cost, "input as JSON in a string"], …] */
-struct slice schedule_items(const struct schedule_spec *spec, struct arena *arena)
+static struct slice schedule_items(const struct schedule_spec *spec, struct arena *arena)
 {
 	struct json_iter it = json_iter_of(json_trust(spec->items));
 	struct json item, cost;

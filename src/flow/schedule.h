@@ -48,8 +48,6 @@
 /* Whoever looks for due schedules sleeps on this topic. */
 #define SCHEDULE_TOPIC (INT64_MAX - 3)
 
-int64_t schedule_kind(void);
-
 /* What a node knows: zones by their name, and what there is to be started. NULL: it is not known here. */
 struct schedule_policy {
 	const struct zone *(*zone_of)(const void *context, struct slice name);
@@ -184,7 +182,6 @@ bool schedule_start_of(const struct schedule_policy *policy, const struct schedu
 		       struct schedule_start *start);
 /* Row: the job of this key. */
 void schedule_find_job(struct unit *unit, struct slice workspace, struct slice key);
-struct slice schedule_items(const struct schedule_spec *spec, struct arena *arena);
 
 /* A new one. LOST: there is one of this name. REFUSED: there are SCHEDULES_MAX. row: subject, texts, paused, slot_at, due_at. */
 void schedule_create(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row);

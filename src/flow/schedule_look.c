@@ -249,8 +249,7 @@ static void schedule_look_forget(void *copy)
 static const struct task_shape look_shape = SHAPE(struct schedule_look, schedule_look_forget,
 						  PART_WITH(INNER, struct schedule_look, stamp, &stamp_noted_shape));
 
-TASK_KIND(look_kind, "schedule look", struct schedule_look, look_states, .op = offsetof(struct schedule_look, stamp.op),
-	  .shape = &look_shape);
+TASK_KIND_STAMPED(look_kind, "schedule look", struct schedule_look, look_states, .shape = &look_shape);
 
 void schedule_look_init(struct schedule_look *look, int64_t subject, const struct schedule_policy *policy,
 			struct arena *arena)

@@ -100,6 +100,19 @@ static bool same_times(const struct schedule_spec *a, const struct schedule_spec
 	       a->timing.to_s == b->timing.to_s;
 }
 
+/* leaves: the slots that wait are no more. */
+static void change(struct schedule_verb *v, const struct answer *answer, bool paused, bool leaves)
+{
+	v->row.paused = paused;
+	v->row.version++;
+	v->row.updated_at = answer->now.ms;
+	v->slots = slice_of(NULL, 0);
+	if (leaves)
+		leave_late(v);
+	set_slot(&v->row, v->was.now);
+	write_it(v, answer);
+}
+
 static void put_again(struct schedule_verb *v, const struct answer *answer)
 {
 	const struct schedule_spec *spec = v->rq->spec;
@@ -114,14 +127,7 @@ static void put_again(struct schedule_verb *v, const struct answer *answer)
 	v->row.text = v->rq->text;
 	v->row.spec = *spec;
 	v->row.requester = v->rq->requester;
-	v->row.paused = paused;
-	v->row.version++;
-	v->row.updated_at = answer->now.ms;
-	v->slots = slice_of(NULL, 0);
-	if (paused || !same_times(&v->was.spec, spec))
-		leave_late(v);
-	set_slot(&v->row, v->was.now);
-	write_it(v, answer);
+	change(v, answer, paused, /* leaves= */ paused || !same_times(&v->was.spec, spec));
 }
 
 /* ---- the others ---- */
@@ -134,14 +140,7 @@ static void set_paused(struct schedule_verb *v, const struct answer *answer, boo
 		end_verb(v, HX_OK, NULL);
 		return;
 	}
-	v->row.paused = paused;
-	v->row.version++;
-	v->row.updated_at = answer->now.ms;
-	v->slots = slice_of(NULL, 0);
-	if (paused)
-		leave_late(v);
-	set_slot(&v->row, v->was.now);
-	write_it(v, answer);
+	change(v, answer, paused, /* leaves= */ paused);
 }
 
 static void backfill(struct schedule_verb *v, const struct answer *answer)
@@ -355,8 +354,7 @@ static const TASK_STATES(struct schedule_verb) verb_states[] = {
 	[VERB_DONE] = {"done"},
 };
 
-TASK_KIND(verb_kind, "schedule verb", struct schedule_verb, verb_states,
-	  .op = offsetof(struct schedule_verb, stamp.op));
+TASK_KIND_STAMPED(verb_kind, "schedule verb", struct schedule_verb, verb_states);
 
 void schedule_verb_init(struct schedule_verb *v, const struct schedule_verb_request *rq, struct arena *arena)
 {

@@ -36,8 +36,7 @@ static const struct task_shape single_shape = SHAPE(struct single, NULL,
 						    PART_WITH(INNER, struct single, stamp, &stamp_shape),
 						    PART(FRESH, struct single, fresh_id));
 
-TASK_KIND(single_kind, "single", struct single, single_states, .op = offsetof(struct single, stamp.op),
-	  .shape = &single_shape);
+TASK_KIND_STAMPED(single_kind, "single", struct single, single_states, .shape = &single_shape);
 
 void single_init(struct single *single, void *context, void (*build)(const struct single *, struct unit *),
 		 enum hx_code (*answered)(struct single *, const struct unit_result *))

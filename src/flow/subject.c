@@ -167,6 +167,13 @@ DB_STMT(stmt_advance_claims, "subject_advance_claims", "i", "",
 	" AND owner <> 'held'" /* mutant: advance-claims-held */
 );
 
+DB_STMT(stmt_outdate, "subject_outdate", "i", "",
+	"UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1");
+
+DB_STMT(stmt_drop_history, "subject_drop_history", "i", "",
+	"DELETE FROM hx_history WHERE subject = ?1",
+	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1");
+
 void subject_assert_valid(int64_t version UNUSED, int64_t fence UNUSED, const struct db_value *owner UNUSED,
 			  const struct db_value *until UNUSED)
 {
@@ -320,6 +327,12 @@ void subject_look_up(struct unit *unit, int64_t subject, int64_t op)
 	unit_touch(unit, subject); /* mutant: look-up-unlocked */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_look_up, db_int(subject), db_int(op));
 	unit_wake(unit, subject); /* mutant: look-up-wakes-nobody */
+}
+
+void subject_strip(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_outdate, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_history, db_int(subject));
 }
 
 void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit)

@@ -40,6 +40,15 @@
 /* A column where s is hx_subject; 1: owned, and its time is over, by the store's clock. */
 #define SUBJECT_IS_PAST "CAST(CASE WHEN s.owner IS NOT NULL AND s.until <= hx_now_ms() THEN 1 ELSE 0 END AS bigint)"
 
+/* The columns that every noun has of its subject (db/columns.h), after its id: in front of its own, by the prefix of their names. */
+#define SUBJECT_FIELDS(X, P)                                                                                           \
+	X(P##_STATUS, OTHER_TEXT, _, "s.status")                                                                       \
+	X(P##_VERSION, INT, version, "s.version")                                                                      \
+	X(P##_FENCE, INT, fence, "s.fence")                                                                            \
+	X(P##_OWNER, TEXT, owner, "s.owner")                                                                           \
+	X(P##_UNTIL, INT, until, "s.until")                                                                            \
+	X(P##_PAST, FLAG, past, SUBJECT_IS_PAST)
+
 /* Who writes, when, in which unit. */
 struct stamp {
 	int64_t op;
@@ -139,6 +148,8 @@ void subject_read(struct unit *unit, int64_t subject);
  * Wakes the subject's watchers: the wake of the lost commit may have come before the commit itself.
  */
 void subject_look_up(struct unit *unit, int64_t subject, int64_t op);
+/* The history goes, but for its head; whoever decided on what he had read before loses. For retention, after its own verdict. */
+void subject_strip(struct unit *unit, int64_t subject);
 /* Claims past their time, by id from `after` on, at most `limit`. Row: id, kind, status, fence. */
 void subject_scan_stuck(struct unit *unit, int64_t after, int64_t limit);
 /*

@@ -54,15 +54,11 @@ struct task_shape {
 };
 
 /* PART(kind, type, field…): up to 8 fields that stand one after the other. PART_WITH: one with a shape of its own. */
-#define PART_WITH(kind, type, field, shape)                                                                            \
-	{                                                                                                              \
-		PART_##kind, offsetof(type, field), sizeof((type *)0)->field, shape, #field                            \
-	}
+/* clang-format off */
+#define PART_WITH(kind, type, field, shape) {PART_##kind, offsetof(type, field), sizeof((type *)0)->field, shape, #field}
 /* A task that stands last, in a union with others: the rest of that memory is an earlier one's. */
-#define PART_LAST(kind, type, field)                                                                                   \
-	{                                                                                                              \
-		PART_##kind, offsetof(type, field), sizeof(type) - offsetof(type, field), NULL, #field                 \
-	}
+#define PART_LAST(kind, type, field) {PART_##kind, offsetof(type, field), sizeof(type) - offsetof(type, field), NULL, #field}
+/* clang-format on */
 #define PART(kind, type, ...)                                                                                          \
 	PART_PICK(__VA_ARGS__, PART_8, PART_7, PART_6, PART_5, PART_4, PART_3, PART_2, PART_1, )                       \
 	(kind, type, __VA_ARGS__)

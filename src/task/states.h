@@ -9,7 +9,7 @@
  *		[ERRAND_WRITING] = {"writing", take_written, write_errand},
  *		[ERRAND_DONE] = {"done"},
  *	};
- *	TASK_KIND(errand_kind, "errand", struct errand, errand_states, .op = offsetof(struct errand, stamp.op));
+ *	TASK_KIND_STAMPED(errand_kind, "errand", struct errand, errand_states);
  *
  * The first state is that of a task which waits for its START, the last its end: both want nothing, and the last takes no
  * answer. In between a state wants one thing:
@@ -78,6 +78,10 @@
 					       .ask = kind_##_ask,                                                     \
 					       .where = kind_##_where,                                                 \
 					       __VA_ARGS__}
+
+/* Of a task whose units carry its `stamp`. */
+#define TASK_KIND_STAMPED(kind_, name_, type, states, ...)                                                             \
+	TASK_KIND(kind_, name_, type, states, .op = offsetof(type, stamp.op), __VA_ARGS__)
 
 /* ---- of these three ---- */
 
