@@ -13,18 +13,10 @@
 
 static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
-#define V4(a, b, c, d)                                                                                                 \
-	{                                                                                                              \
-		{                                                                                                      \
-			[10] = 0xff, [11] = 0xff, [12] = (a), [13] = (b), [14] = (c), [15] = (d)                       \
-		}                                                                                                      \
-	}
-#define V6(a, b, c, d)                                                                                                 \
-	{                                                                                                              \
-		{                                                                                                      \
-			(a) >> 8, (a)&0xff, (b) >> 8, (b)&0xff, (c) >> 8, (c)&0xff, (d) >> 8, (d)&0xff                 \
-		}                                                                                                      \
-	}
+/* clang-format off */
+#define V4(a, b, c, d) {{[10] = 0xff, [11] = 0xff, [12] = (a), [13] = (b), [14] = (c), [15] = (d)}}
+#define V6(a, b, c, d) {{(a) >> 8, (a) & 0xff, (b) >> 8, (b) & 0xff, (c) >> 8, (c) & 0xff, (d) >> 8, (d) & 0xff}}
+/* clang-format on */
 
 /* IPv6 ranges that carry an IPv4 address, and at which byte. */
 static const struct {

@@ -22,35 +22,37 @@ static bool unit_fits(char letter, enum db_type type)
 	       (letter == 'b' && type == DB_BLOB) || (letter == 's' && (type == DB_INT || type == DB_TEXT));
 }
 
+static void copy_params(const struct db_stmt *stmt, unsigned n, const struct db_value *params, struct db_value *to)
+{
+	ASSERT(n <= STMT_PARAMS_MAX);
+	for (unsigned i = 0; i < n; i++) {
+		ASSERT(unit_fits(stmt->in[i], params[i].type));
+		to[i] = params[i];
+	}
+	ASSERT(stmt->in[n] == '\0');
+}
+
 void unit_add(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, unsigned params_n,
 	      const struct db_value *params)
 {
-	ASSERT(unit->lines_n < UNIT_LINES_MAX && params_n <= STMT_PARAMS_MAX);
+	ASSERT(unit->lines_n < UNIT_LINES_MAX);
 
 	struct unit_line *line = &unit->lines[unit->lines_n++];
 
 	line->stmt = stmt;
 	line->rule = rule;
 	line->params_n = params_n;
-	for (unsigned i = 0; i < params_n; i++) {
-		ASSERT(unit_fits(stmt->in[i], params[i].type));
-		line->params[i] = params[i];
-	}
-	ASSERT(stmt->in[params_n] == '\0');
+	copy_params(stmt, params_n, params, line->params);
 }
 
 void unit_together(struct unit *unit, unsigned rows, const struct db_stmt *stmt, unsigned params_n,
 		   const struct db_value *params)
 {
-	ASSERT(rows < unit->lines_n && params_n <= STMT_PARAMS_MAX && stmt_has_set_form(stmt));
+	ASSERT(rows < unit->lines_n && stmt_has_set_form(stmt));
 	unit->together = stmt;
 	unit->together_n = params_n;
 	unit->together_rows = rows;
-	for (unsigned i = 0; i < params_n; i++) {
-		ASSERT(unit_fits(stmt->in[i], params[i].type));
-		unit->together_params[i] = params[i];
-	}
-	ASSERT(stmt->in[params_n] == '\0');
+	copy_params(stmt, params_n, params, unit->together_params);
 }
 
 static unsigned add_subject(struct unit *unit, int64_t subject)

@@ -118,7 +118,7 @@ int figure_note_dx(const struct figure_line *line)
 	return svg_text_width(line->text, line->face) + NOTE_GAP;
 }
 
-int figure_line_width(const struct figure_line *line)
+static int figure_line_width(const struct figure_line *line)
 {
 	return line->note ? figure_note_dx(line) + svg_text_width(line->note, SVG_NOTE)
 			  : svg_text_width(line->text, line->face);

@@ -117,8 +117,7 @@ void sketch_say_unknown(struct sketch *s, struct figure_lines *lines, const stru
 /* "5 attempts, 1s to 5m apart" */
 void sketch_say_retry(struct sketch *s, struct figure_lines *lines, const struct run_retry *retry);
 
-/* How wide a line is with its note, and a tag; where in a line the note begins. */
-int figure_line_width(const struct figure_line *line);
+/* How wide a tag is; where in a line the note begins. */
 int figure_tag_width(const struct figure_line *tag);
 int figure_note_dx(const struct figure_line *line);
 #define FIGURE_TAG_PADDING 9

@@ -12,7 +12,7 @@ const struct zone zone_utc = {.has_rule = true};
 /* ---- the calendar ---- */
 
 /* Years begin with March here, so that the leap day is the last; 400 of them are an era. */
-int64_t civil_days(int64_t year, int month, int day)
+static int64_t civil_days(int64_t year, int month, int day)
 {
 	int64_t y = month <= 2 ? year - 1 : year, era = floor_div(y, 400), of_era = y - era * 400;
 	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;

@@ -61,8 +61,7 @@ struct civil {
 	int64_t year;
 	int month, day; /* from 1 on */
 };
-/* Days since 1970-01-01. */
-int64_t civil_days(int64_t year, int month, int day);
+/* Of days since 1970-01-01. */
 struct civil civil_of(int64_t days);
 int civil_month_days(int64_t year, int month);
 /* 0: Sunday. */
