@@ -167,10 +167,10 @@ DB_STMT(stmt_advance_claims, "subject_advance_claims", "i", "",
 	" AND owner <> 'held'" /* mutant: advance-claims-held */
 );
 
-DB_STMT(stmt_outdate, "subject_outdate", "i", "",
+DB_STMT(stmt_outdate, "strip_outdate", "i", "",
 	"UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1");
 
-DB_STMT(stmt_drop_history, "subject_drop_history", "i", "",
+DB_STMT(stmt_drop_history, "strip_history", "i", "",
 	"DELETE FROM hx_history WHERE subject = ?1",
 	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1");
 
