@@ -209,12 +209,31 @@ static void every_field_of_batches_is_told(void **state)
 	assert_told("\n# Kind batch\n", fields, sizeof fields / sizeof *fields);
 }
 
+static void assert_word_told(const char *word)
+{
+	char text[80];
+
+	snprintf(text, sizeof text, "`%s`", word);
+	if (!strstr(document, text))
+		fail_msg("%s does not tell of %s", DOCUMENT, text);
+}
+
+/* No field need name them, so nothing else would fail. */
+static void every_type_and_kind_is_told(void **state)
+{
+	(void)state;
+#define TYPE_NAME(type, name, ...) assert_word_told(name);
+	RUN_STEP_TYPES(TYPE_NAME)
+	ACTION_KINDS(TYPE_NAME)
+#undef TYPE_NAME
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		model_test(the_examples_are_what_they_say), model_test(whole_definitions_are_clean),
 		model_test(every_rule_has_its_example),     model_test(every_field_of_runs_is_told),
-		model_test(every_field_of_batches_is_told),
+		model_test(every_field_of_batches_is_told), model_test(every_type_and_kind_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
