@@ -102,6 +102,30 @@ static enum hx_code load(const struct command_args *args, struct arena *arena, s
 	return HX_OK;
 }
 
+static enum hx_code check_forms(const struct command_args *args, struct hx_error *err)
+{
+	int n = (command_value(args, "json") != NULL) + (command_value(args, "junit") != NULL) +
+		(command_value(args, "sarif") != NULL);
+
+	return n > 1 ? error_set(err, HX_VALIDATION_ERROR,
+				 "--json, --junit and --sarif are three forms of one report: take one")
+		     : HX_OK;
+}
+
+static void print(const struct command_args *args, const struct trial_report *report,
+		  const struct trial_options *options, struct strbuf *out)
+{
+	if (command_value(args, "json"))
+		trial_report_json(report, options, out);
+	else if (command_value(args, "junit"))
+		trial_report_junit(report, out);
+	else if (command_value(args, "sarif"))
+		trial_report_sarif(report, out);
+	else
+		trial_report_words(report, options, out);
+	fputs(out->p, stdout);
+}
+
 enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 {
 	struct mono_time told = {0};
@@ -114,6 +138,8 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 
 	LOCAL_STRBUF(out, REPORT_BYTES_MAX);
 	if (!code)
+		code = check_forms(args, err);
+	if (!code)
 		code = read_options(args, &options, err);
 	if (!code)
 		code = load(args, &arena, set, &world, err);
@@ -122,11 +148,7 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 	if (options.progress)
 		terminal_tell("");
 	if (!code) {
-		if (command_value(args, "json"))
-			trial_report_json(report, &options, &out);
-		else
-			trial_report_words(report, &options, &out);
-		fputs(out.p, stdout);
+		print(args, report, &options, &out);
 		if (report->story)
 			code = error_set(err, HX_PROMISE_BROKEN, "a rule was broken: %s", report->story->broken);
 	}

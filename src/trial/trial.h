@@ -128,3 +128,6 @@ enum hx_code trial_run(const struct definition_set *set, const struct trial_worl
 /* As words for a person, and as one JSON object with a line end. */
 void trial_report_words(const struct trial_report *report, const struct trial_options *options, struct strbuf *out);
 void trial_report_json(const struct trial_report *report, const struct trial_options *options, struct strbuf *out);
+/* For the machines that build. */
+void trial_report_junit(const struct trial_report *report, struct strbuf *out);
+void trial_report_sarif(const struct trial_report *report, struct strbuf *out);

@@ -393,7 +393,7 @@ gate show: --json
 gate resolve: --done --not-done --json
 gate forget: --json
 check: --config --strict --json
-explore: --world --nodes --callers --crashes --pauses --lost --seconds --seed --json
+explore: --world --nodes --callers --crashes --pauses --lost --seconds --seed --json --junit --sarif
 graph: --output --json
 entity create: --server --json
 entity show: --server --json

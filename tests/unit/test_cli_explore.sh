@@ -46,6 +46,17 @@ exits 1 explore "$examples/claim-without-probe.json" --json && jq -e '.verdict =
 	and .tried[0].change == "on_unknown: hold" and .tried[0].found == 0 and ([.found.story[].who] | index("caller-2") and index("janitor")) and (.covered | length == 1)' <out >/dev/null
 result the_story_as_json
 
+exits 1 explore "$examples/claim-without-probe.json" --sarif && jq -e '.version == "2.1.0" and (.runs[0].results | length == 1)
+	and .runs[0].results[0].ruleId == "once" and .runs[0].results[0].locations[0].physicalLocation.region.startLine == 6
+	and (.runs[0].results[0].codeFlows[0].threadFlows[0].locations | length == 10)' <out >/dev/null &&
+	exits 0 explore "$examples/claim-without-probe.mended.json" --sarif && jq -e '.runs[0].results == []' <out >/dev/null
+result the_story_as_sarif
+well_formed() { python3 -c 'import sys, xml.etree.ElementTree as e; t = e.parse(sys.argv[1]).getroot(); print(t.get("failures"), len(t.findall("testcase")), len(t.findall("testcase/failure")))' out; }
+exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.world.json" --junit && [ "$(well_formed)" = "1 11 1" ] &&
+	exits 0 explore "$examples/claim-without-probe.mended.json" --junit && [ "$(well_formed)" = "0 11 0" ] &&
+	exits 2 explore "$examples/cancel-race.json" --json --junit && complains "take one"
+result the_story_as_junit
+
 exits 0 explore "$root/examples/order/order.json" --mishaps 1 && says_like '^complete: ' && says 'order approve not reached'
 result the_order_of_the_examples_is_clean
 echo '{ "inputs": [ { "total": 2000 } ] }' >rich.json
