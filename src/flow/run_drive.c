@@ -33,6 +33,7 @@ static void plan(struct run_drive *d, const struct answer *answer)
 
 	if (!d->slot.name)
 		d->slot = run_limit_of(&d->row, d->policy, d->arena);
+	d->rate = run_rate_of(&d->row, d->policy, d->arena);
 	moves = run_plan(d, answer);
 
 	if (d->wants_children && !d->arena->failed) {
@@ -262,20 +263,21 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 }
 
 /* Nothing of the move is there: its slot was the last word. */
-static bool was_full(const struct run_drive *d, const struct answer *answer)
+static bool was_full(struct run_drive *d, const struct answer *answer)
 {
 	struct unit unit;
 
 	unit_init(&unit, d->stamp.op);
 	run_build_move(d, &unit);
-	return slot_was_full(&unit, answer->result);
+	d->too_early = rate_was_full(&unit, answer->result);
+	return d->too_early || slot_was_full(&unit, answer->result);
 }
 
 /* Somebody was first, or the status was shifted under us. What we know we keep, and look again. */
 static void run_drive_lost(struct run_drive *d, const struct answer *answer)
 {
 	d->kids.step = NULL;
-	if (d->slot.name && !d->holding && was_full(d, answer)) {
+	if ((d->slot.name || d->rate.name) && !d->holding && was_full(d, answer)) {
 		d->stamp = flow_stamp(answer);
 		task_go(&d->task, DRIVE_LINING_UP);
 		return;
@@ -496,6 +498,7 @@ static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
 	PART(TEXT, struct run_drive, missing_function),
 	PART_WITH(INNER, struct run_drive, row, &run_row_shape),
 	PART_WITH(INNER, struct run_drive, slot, &slot_shape),
+	PART_WITH(INNER, struct run_drive, rate, &rate_shape),
 	PART_WITH(INNER, struct run_drive, move, &move_shape),
 	PART_WITH(OBJECT, struct run_drive, done, &run_done_shape),
 	PART(SLICE, struct run_drive, output),

@@ -137,6 +137,8 @@ struct run_drive {
 	/* private */
 	struct run_row row;
 	struct slot slot; /* of its limit; .name 0: it has none */
+	struct rate rate; /* that its beginning is counted by; the same */
+	bool too_early;   /* of both it is the second that was full */
 	bool holding;     /* row.fence is ours */
 	struct run_move move;
 	const struct run_done *done; /* after the move */
@@ -166,6 +168,8 @@ struct run_drive {
 
 /* The slot that it needs to be at work (run_limit.c); .name 0: none. Its key is in the arena. */
 struct slot run_limit_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena);
+/* The rate that its beginning counts under; .name 0: none, or it has begun. */
+struct rate run_rate_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena);
 
 /* What this program has no function for, of all that the run may come to from here on; NULL: nothing. */
 const struct action *run_row_absent(const struct run_row *row);

@@ -26,6 +26,27 @@ struct slot run_limit_of(const struct run_row *row, const struct run_policy *pol
 	return slot;
 }
 
+/* A part is no beginning of its own: the run around it was counted. */
+struct rate run_rate_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena)
+{
+	const struct run_definition *whole = row->machine->definition;
+	const struct run_machine *newest;
+	struct limit_rate limit = whole->limits.rate;
+	struct rate rate = {0};
+
+	if (!limit.max || row->started_at || row->scope.p || strcmp(row->status, RUN_PENDING) != 0)
+		return rate;
+	newest = policy->machine_of(policy->context, slice_str(whole->name), RUN_NEWEST);
+	if (newest && !newest->definition->limits.rate.max)
+		return rate;
+	rate.key = limit_key(limit.by, json_trust(row->input), arena);
+	rate.name = slot_name("rate", row->workspace, slice_str(whole->name), rate.key);
+	limit = newest ? newest->definition->limits.rate : limit;
+	rate.max = limit.max;
+	rate.per_ms = limit.per_ms;
+	return rate;
+}
+
 /* Goes it on to hold the run, or is a worker to? */
 static bool keeps_slot(const struct run_drive *d)
 {
@@ -48,7 +69,13 @@ static void add_slot(const struct run_drive *d, struct unit *unit)
 		slot_take(unit, &d->slot, d->row.subject, d->stamp.at.ms);
 }
 
-void run_add_slot(const struct run_drive *d, struct unit *unit)
+/* The first move of a run, whatever it does but fail or put it off. */
+static bool begins(const struct run_drive *d)
+{
+	return d->rate.name && !d->holding && !d->fails && strcmp(d->move.to, RUN_FAILED) != 0;
+}
+
+static void add_slot_early(const struct run_drive *d, struct unit *unit)
 {
 	bool changes = d->slot.name && (takes_slot(d) || !keeps_slot(d));
 
@@ -56,6 +83,15 @@ void run_add_slot(const struct run_drive *d, struct unit *unit)
 		return;
 	slot_lock(unit, &d->slot);
 	add_slot(d, unit);
+}
+
+void run_add_slot(const struct run_drive *d, struct unit *unit)
+{
+	if (begins(d))
+		rate_take(unit, &d->rate, d->row.subject); /* mutant: rate-outside-the-claim -> ; */
+	else if (d->rate.name)
+		rate_leave(unit, d->row.subject);
+	add_slot_early(d, unit);
 }
 
 /* What is the user's may take its time: nobody waits for it. If it is full then, nothing of it has happened. */
@@ -73,5 +109,8 @@ void run_end_slot(const struct run_drive *d, struct unit *unit)
 
 void run_build_line(const struct run_drive *d, struct unit *unit)
 {
-	slot_wait(unit, &d->slot, d->row.subject, d->row.version, d->row.times_out_at, d->stamp.at.ms);
+	if (d->too_early)
+		rate_wait(unit, &d->rate, d->row.subject, d->row.version, d->row.times_out_at, d->stamp.at.ms);
+	else
+		slot_wait(unit, &d->slot, d->row.subject, d->row.version, d->row.times_out_at, d->stamp.at.ms);
 }

@@ -93,10 +93,10 @@ DB_STMT(stmt_rows, "run_migrate_rows", "tit", "", BOTH(ROWS, RUNS, PG_RUNS));
 /* Who stands in line for a slot (slot.h) may need another one, or none, under the other version: it looks again. */
 #define LINE_DUE(runs)                                                                                                 \
 	"UPDATE hx_run SET due_at = hx_now_ms() FROM " runs " WHERE subject = x.run AND due_at > hx_now_ms()"              \
-	" AND EXISTS (SELECT 1 FROM hx_slot w WHERE w.holder = hx_run.subject AND w.held = 0)"
+	" AND EXISTS (SELECT 1 FROM hx_slot w WHERE w.holder = hx_run.subject AND w.held <> 1)"
 DB_STMT(stmt_line_due, "run_migrate_line_due", "t", "", BOTH(LINE_DUE, RUNS, PG_RUNS));
 
-#define LINE_LEFT(runs) "DELETE FROM hx_slot WHERE held = 0 AND holder IN (SELECT x.run FROM " runs ")"
+#define LINE_LEFT(runs) "DELETE FROM hx_slot WHERE held <> 1 AND holder IN (SELECT x.run FROM " runs ")"
 DB_STMT(stmt_line_left, "run_migrate_line_left", "t", "", BOTH(LINE_LEFT, RUNS, PG_RUNS));
 
 DB_STMT(stmt_time, "run_migrate_time", "ii", "", "UPDATE hx_run SET times_out_at = ?2 WHERE subject = ?1");

@@ -11,6 +11,7 @@
  */
 #include "flow/attribute.h"
 #include "flow/run.h"
+#include "flow/slot.h"
 
 /* A line is a guard. */
 /* A tree goes from its root on: a child when its parent has gone. */
@@ -55,6 +56,7 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_steps, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_events, db_int(subject));
 	subject_strip(unit, subject);
+	rate_forget(unit, subject);
 	attributes_drop(unit, subject); /* mutant: expired-found */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_notes, db_int(subject));
 }

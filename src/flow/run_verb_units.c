@@ -258,6 +258,8 @@ void verb_build_write(const struct run_verb *v, struct unit *unit)
 		build_note(v, unit);
 	if (v->slot.name)
 		slot_release(unit, &v->slot, v->subject);
+	if (v->row.machine->definition->limits.rate.max && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE))
+		rate_leave(unit, v->subject);
 	if (v->rq->kind == RUN_OBEY)
 		run_child_heard(unit, &v->row);
 	if (v->due)

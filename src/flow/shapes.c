@@ -34,6 +34,7 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(TEXT, struct run_row, job_status),
 	PART(SLICE, struct run_row, job_output, job_error));
 
+const struct task_shape rate_shape = SHAPE(struct rate, NULL, PART(SLICE, struct rate, key));
 const struct task_shape slot_shape = SHAPE(struct slot, NULL, PART(SLICE, struct slot, key));
 
 /* ---- batches ---- */

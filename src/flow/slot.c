@@ -48,10 +48,47 @@ DB_STMT(stmt_rest, "slot_rest", "iiii", "",
 DB_STMT(stmt_line, "slot_line", "iiit", "",
 	"INSERT INTO hx_slot (name, holder, held, at, key) VALUES (?1, ?2, 0, ?3, ?4) ON CONFLICT (name, holder) DO NOTHING");
 
-DB_STMT(stmt_read_wait, "slot_read_wait", "i", "tii",
+/* ---- rates ---- */
+
+/* ?1 name   ?2 run   ?3 max   ?4 per   ?5 how long those go first whose time has come */
+DB_STMT(stmt_tick, "rate_tick", "iiiii", "",
+	"INSERT INTO hx_tick (holder, name, at) SELECT ?2, ?1, hx_now_ms()"
+	" WHERE (SELECT count(*) FROM hx_tick t WHERE t.name = ?1 AND t.holder <> ?2 AND t.at > hx_now_ms() - ?4)"
+	" + (SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = 2 AND w.holder < ?2"
+	" ORDER BY w.holder LIMIT ?3) f JOIN hx_run r ON r.subject = f.holder AND r.due_at <= hx_now_ms()"
+	" AND r.due_at > hx_now_ms() - ?5)"
+	" < ?3" /* mutant: rate-not-counted -> " >= 0 AND ?3 > 0" */
+	" ON CONFLICT (holder, name) DO UPDATE SET at = hx_tick.at");
+
+DB_STMT(stmt_old_ticks, "rate_old_ticks", "ii", "", "DELETE FROM hx_tick WHERE name = ?1 AND at <= hx_now_ms() - ?2");
+
+/* Those before it in line come first, `max` of them in each time. */
+#define TIME_OF(place)                                                                                                 \
+	"coalesce((SELECT t.at FROM hx_tick t WHERE t.name = ?3 AND t.at > hx_now_ms() - ?5 ORDER BY t.at LIMIT 1"     \
+	" OFFSET " place " % ?4) + ?5 * (1 + " place " / ?4), hx_now_ms())"
+#define PLACE "(SELECT count(*) FROM hx_slot b WHERE b.name = ?3 AND b.held = 2 AND b.holder < ?1)"
+
+/* ?1 run   ?2 version   ?3 name   ?4 max   ?5 per   ?6 when its time is over */
+DB_STMT(stmt_rest_rate, "rate_rest", "iiiiii", "",
+	"UPDATE hx_run SET due_at = CASE WHEN ?6 > hx_now_ms() AND ?6 < " TIME_OF(PLACE) " THEN ?6 ELSE " TIME_OF(PLACE) " END"
+	" WHERE subject = ?1 AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.owner IS NULL"
+	" AND s.version = ?2" /* mutant: rate-rest-version -> " AND ?2 > 0" */
+	")");
+
+DB_STMT(stmt_line_rate, "rate_line", "iiit", "",
+	"INSERT INTO hx_slot (name, holder, held, at, key) VALUES (?1, ?2, 2, ?3, ?4) ON CONFLICT (name, holder) DO NOTHING");
+
+DB_STMT(stmt_leave, "rate_leave", "i", "", "DELETE FROM hx_slot WHERE holder = ?1 AND held = 2");
+
+DB_STMT(stmt_forget, "rate_forget", "i", "",
+	"DELETE FROM hx_tick WHERE holder = ?1",
+	.set_sql = "DELETE FROM hx_tick t USING {u} WHERE t.holder = u.p1");
+
+DB_STMT(stmt_read_wait, "slot_read_wait", "i", "tiii",
 	"SELECT w.key, (SELECT count(*) FROM hx_slot h WHERE h.name = w.name AND h.held = 1),"
-	" (SELECT count(*) FROM hx_slot b WHERE b.name = w.name AND b.held = 0 AND b.holder < w.holder)"
-	" FROM hx_slot w WHERE w.holder = ?1 AND w.held = 0 ORDER BY w.name LIMIT 1");
+	" (SELECT count(*) FROM hx_slot b WHERE b.name = w.name AND b.held = w.held AND b.holder < w.holder),"
+	" CAST(CASE WHEN w.held = 2 THEN 1 ELSE 0 END AS bigint)"
+	" FROM hx_slot w WHERE w.holder = ?1 AND w.held <> 1 ORDER BY w.name LIMIT 1");
 
 int64_t slot_name(const char *kind, struct slice workspace, struct slice workflow, struct slice key)
 {
@@ -113,6 +150,47 @@ void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t 
 		 times_out_at ? db_int(times_out_at) : db_null());
 	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(slot->name), db_int(run), db_int(at_ms), db_text(shown(slot->key)));
 	wake_first(unit, slot); /* mutant: slot-free-meanwhile */
+}
+
+static void lock_name(struct unit *unit, int64_t name)
+{
+	slot_lock(unit, &(struct slot){.name = name});
+}
+
+void rate_take(struct unit *unit, const struct rate *rate, int64_t run)
+{
+	lock_name(unit, rate->name);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_tick, db_int(rate->name), db_int(run), db_int(rate->max),
+		 db_int(rate->per_ms), db_int(SLOT_HEAD_START_MS));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(rate->name), db_int(run));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_old_ticks, db_int(rate->name), db_int(rate->per_ms));
+}
+
+bool rate_was_full(const struct unit *unit, const struct unit_result *result)
+{
+	return result->verdict == UNIT_LOST && result->line >= 0 && unit->lines[result->line].stmt == &stmt_tick;
+}
+
+void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t version, int64_t times_out_at,
+	       int64_t at_ms)
+{
+	unit_touch(unit, run);
+	lock_name(unit, rate->name);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest_rate, db_int(run), db_int(version), db_int(rate->name),
+		 db_int(rate->max), db_int(rate->per_ms), times_out_at ? db_int(times_out_at) : db_null());
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line_rate, db_int(rate->name), db_int(run), db_int(at_ms),
+		 db_text(shown(rate->key)));
+	unit_wake(unit, RUN_TOPIC);
+}
+
+void rate_leave(struct unit *unit, int64_t run)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_leave, db_int(run)); /* mutant: rate-not-left */
+}
+
+void rate_forget(struct unit *unit, int64_t run)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, db_int(run));
 }
 
 void slot_read_wait(struct unit *unit, int64_t holder)

@@ -20,10 +20,15 @@
  * units are serial, and a group runs them in the order of their names (db/unit.h), so that groups of two nodes do not wait for each other.
  * Runs that are woken while somebody writes them are passed over: they are moved by whoever does.
  *
+ * A rate counts beginnings, not who is at work (struct rate): a tick is a row of the run that was begun, written in the unit of its first
+ * claim, and counted for `per` from then on by the store's clock. Who finds too many of them waits for its time, in a line of its own
+ * (held = 2): the first in it is due when the oldest tick no longer counts. Nobody has to be woken.
+ *
  * Invariants (the simulator checks each of them on every edge):
  *  L1  Never more than `max` rows of one name are held.
  *  L2  A run that carries out a step in the outside world has its slot.
  *  L3  A run that neither is claimed nor has a job out holds none.
+ *  L5  In no time of `per` more than `max` runs of one name are begun, and each is counted once.
  *  L4  While one waits in line and fewer than `max` are held, one in line is due.
  */
 #pragma once
@@ -55,5 +60,22 @@ void slot_release(struct unit *unit, const struct slot *slot, int64_t holder);
 void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t version, int64_t times_out_at,
 	       int64_t at_ms);
 
-/* For people. Row: key, how many hold one, how many are before it in line; none: it is in no line. */
+struct rate {
+	int64_t name; /* below 0; 0: there is no limit */
+	int64_t max, per_ms;
+	struct slice key;
+};
+
+/* Takes the lock, too. LOST: it is too early. */
+void rate_take(struct unit *unit, const struct rate *rate, int64_t run);
+bool rate_was_full(const struct unit *unit, const struct unit_result *result);
+/* A whole unit: a run that nobody holds waits for its time. LOST: it was moved since. */
+void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t version, int64_t times_out_at,
+	       int64_t at_ms);
+/* Whoever ends or pauses a run that has not begun: it waits for its time no more. */
+void rate_leave(struct unit *unit, int64_t run);
+/* With the run, when retention takes it. */
+void rate_forget(struct unit *unit, int64_t run);
+
+/* For people. Row: key, how many hold one, how many are before it in line, whether it is for a rate; none: it is in no line. */
 void slot_read_wait(struct unit *unit, int64_t holder);

@@ -371,6 +371,17 @@ static void add_slot(struct why *why, const struct run_row *row, const struct db
 	const struct run_definition *whole = row->machine->definition;
 	long long held = (long long)db_cell(line, 0, 1)->i, ahead = (long long)db_cell(line, 0, 2)->i;
 
+	if (db_cell(line, 0, 3)->i) {
+		because(why, WHY_RUN_RATE, "waits for its time, ");
+		add_moment(why, "", row->due_at);
+		strbuf_addf(&why->words, ": the workflow \"%s\" has begun as many runs as its rate allows",
+			    whole->name);
+		if (whole->limits.rate.by) {
+			strbuf_add_str(&why->words, " for ");
+			add_message_words(why, db_cell(line, 0, 0)->s);
+		}
+		return;
+	}
 	because(why, WHY_RUN_SLOT, "waits for a slot: %lld %s of the workflow \"%s\" %s at work", held,
 		held == 1 ? "run" : "runs", whole->name, held == 1 ? "is" : "are");
 	if (whole->limits.concurrency.by) {

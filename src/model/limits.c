@@ -20,8 +20,15 @@ static const struct field concurrency_fields[] = {
 	{"max", FIELD_INT(struct limit_concurrency, max, 1, LIMIT_MAX), .required = true},
 	{0}};
 
+static const struct field rate_fields[] = {
+	{"by",  FIELD_BY(struct limit_rate)},
+	{"max", FIELD_INT(struct limit_rate, max, 1, LIMIT_MAX), .required = true},
+	{"per", FIELD_DURATION(struct limit_rate, per_ms), .required = true},
+	{0}};
+
 static const struct field limits_fields[] = {
 	{"concurrency", FIELD_OBJECT(struct limits, concurrency, concurrency_fields)},
+	{"rate",        FIELD_OBJECT(struct limits, rate, rate_fields)},
 	{0}};
 /* clang-format on */
 

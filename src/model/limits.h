@@ -2,6 +2,7 @@
  * `limits` of a definition: how many at once, by a key.
  *
  *   concurrency   at most `max` are at work at once
+ *   rate          at most `max` are begun in any time of `per`
  *
  * `by` is an expression over the input, whose value is the key: each value has a count of its own. Absent, there is one count for
  * the whole workflow. A value that cannot be made (of a string, say, a member is asked for) counts as null.
@@ -18,8 +19,14 @@ struct limit_concurrency {
 	int64_t max;                 /* 0: there is no such limit */
 };
 
+struct limit_rate {
+	const struct expression *by; /* the same */
+	int64_t max, per_ms;         /* 0: there is no such limit */
+};
+
 struct limits {
 	struct limit_concurrency concurrency;
+	struct limit_rate rate;
 };
 
 /* The field `limits`, into a struct limits. */

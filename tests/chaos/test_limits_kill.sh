@@ -66,11 +66,11 @@ def database(name):
 	return store.rsplit("/", 1)[0] + f"/{name}"
 
 
-def define(dir, url):
+def define(dir, url, limits={"concurrency": {"by": ".input.customer", "max": LIMIT}}):
 	write(dir / "workflows/ship.json", {
 		"workflow": "ship", "kind": "run", "lease": "2s",
 		"actions": {"Call": {"kind": "http", "url": url, "effect": "keyed"}},
-		"limits": {"concurrency": {"by": ".input.customer", "max": LIMIT}},
+		"limits": limits,
 		"steps": [
 			{"name": "first", "type": "task", "action": "Call"},
 			{"name": "both", "type": "parallel", "branches": {
@@ -126,6 +126,29 @@ def test_never_three_at_once(dir):
 		assert max(service.most.values()) <= LIMIT, service.most
 		assert min(service.done.values()) >= 3 * RUNS, service.done
 		until(lambda: held(store) == "0", "the last slot to be let go")
+	finally:
+		for node in nodes:
+			node.process.kill()
+			node.process.wait()
+
+
+def test_a_rate_over_two_nodes(dir):
+	if not os.environ.get("HAPAX_TEST_PG"):
+		print("[  SKIPPED ] there is no PostgreSQL")
+		return
+	service, store = Counter(), database(f"rates{os.getpid()}")
+	define(dir, service.url, {"rate": {"by": ".input.customer", "max": 4, "per": "1s"}})
+	nodes = [serve(dir, store, n) for n in range(2)]
+	try:
+		began = time.monotonic()
+		for n in range(12):
+			for customer in ("a", "b"):
+				assert start(nodes[n % 2], customer, n)
+		until(lambda: unfinished(nodes[0]) == 0, "all runs to end")
+		took = time.monotonic() - began
+		print(f"# limits_kill: 12 runs of each of two customers at 4 a second took {took:.1f} s")
+		assert took >= 2, "more than 4 in a second"
+		assert service.done["a"] == service.done["b"] == 36, service.done
 	finally:
 		for node in nodes:
 			node.process.kill()

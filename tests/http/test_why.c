@@ -98,10 +98,10 @@ static const char family[] =
 	"{'workflow':'family','kind':'run','steps':["
 	"{'name':'kid','type':'repeat','steps':[{'name':'nap','type':'wait','for':'24h'}],'until':'true'}]}";
 
-static const char cargo[] =
-	"{'workflow':'cargo','kind':'run','limits':{'concurrency':{'by':'.input.customer','max':1}},"
-	"'actions':{'load':{'kind':'http','url':'@/load','effect':'keyed'}},"
-	"'steps':[{'name':'load','type':'task','action':'load'}]}";
+static const char cargo[] = "{'workflow':'cargo','kind':'run','limits':{'concurrency':{'by':'.input.customer','max':1},"
+			    "'rate':{'by':'.input.customer','max':3,'per':'1h'}},"
+			    "'actions':{'load':{'kind':'http','url':'@/load','effect':'keyed'}},"
+			    "'steps':[{'name':'load','type':'task','action':'load'}]}";
 
 static void new_trip(struct scene *scene, char ret_id[64])
 {
@@ -169,6 +169,16 @@ static void test_runs_in_line(void **state)
 	run_await(scene, first, "COMPLETED");
 	run_await(scene, other, "COMPLETED");
 	assert_int_equal((int)service_count(scene->service, "/load", NULL), 2);
+	service_play(scene->service, "/load", &(struct play){0});
+	for (int i = 0; i < 2; i++) {
+		run_create_id(scene, "{'definitionId':'cargo','input':{'customer':'c-1'}}", first);
+		run_await(scene, first, "COMPLETED");
+	}
+	run_create_id(scene, "{'definitionId':'cargo','input':{'customer':'c-1'}}", second);
+	because(scene, second, WHY_RUN_RATE,
+		"waits for its time, " TIME
+		": the workflow \"cargo\" has begun as many runs as its rate allows for \"c-1\"");
+	run_do(scene, second, "cancel", "{}", 200, "");
 	scene_stop(scene, 0);
 }
 

@@ -37,7 +37,10 @@ static const struct run_machine *machine_of(const void *context, struct slice wo
 
 static const struct run_policy policy = {.lease_ms = 60000, .machine_of = machine_of};
 
-static void parse(const char *steps)
+#define CONCURRENCY "\"concurrency\":{\"by\":\".input.customer\",\"max\":1}"
+#define RATE "\"rate\":{\"by\":\".input.customer\",\"max\":1,\"per\":\"10s\"}"
+
+static void parse_limited(const char *limits, const char *steps)
 {
 	const struct run_definition *definition;
 	struct findings findings;
@@ -49,15 +52,20 @@ static void parse(const char *steps)
 	findings_init(&findings, &fixture.arena);
 	snprintf(
 		text, sizeof text,
-		"{\"workflow\":\"ship\",\"kind\":\"run\",\"limits\":{\"concurrency\":{\"by\":\".input.customer\",\"max\":1}},"
+		"{\"workflow\":\"ship\",\"kind\":\"run\",\"limits\":{%s},"
 		"\"actions\":{\"do\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\",\"effect\":\"keyed\"}},\"steps\":[%s]}",
-		steps);
+		limits, steps);
 	run_definition_parse("ship", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
 			     &definition);
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(definition);
 	fixture.machine = run_machine_new(definition, 1, &fixture.arena);
+}
+
+static void parse(const char *steps)
+{
+	parse_limited(CONCURRENCY, steps);
 }
 
 /* ---- the store, seen from here ---- */
@@ -87,8 +95,10 @@ DB_STMT(stmt_hash_steps, "sim_limit_hash_steps", "", "iitii",
 
 DB_STMT(stmt_hash_slots, "sim_limit_hash_slots", "", "ii", "SELECT holder, held FROM hx_slot ORDER BY name, holder");
 
+DB_STMT(stmt_hash_ticks, "sim_limit_hash_ticks", "", "ii", "SELECT holder, at FROM hx_tick ORDER BY name, holder");
+
 /* One row: what is wrong, as numbers of findings. ?1: how many may hold one. */
-DB_STMT(stmt_check, "sim_limit_check", "i", "iiii",
+DB_STMT(stmt_check, "sim_limit_check", "ii", "iiiiii",
 	"SELECT"
 	" (SELECT count(*) FROM hx_slot WHERE held = 1) > ?1," /* L1 */
 	" (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 1 AND s.owner IS NULL AND r.job IS NULL)," /* L3 */
@@ -96,7 +106,10 @@ DB_STMT(stmt_check, "sim_limit_check", "i", "iiii",
 	"   AND (SELECT count(*) FROM hx_slot WHERE held = 1) < ?1"
 	"   AND (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 0 AND r.due_at <= hx_now_ms()) = 0,"
 	" (SELECT count(*)" RUNS " WHERE s.status IN ('COMPLETED', 'FAILED', 'CANCELLED') AND (r.due_at IS NOT NULL"
-	"   OR EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = r.subject)))");
+	"   OR EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = r.subject))),"
+	" (SELECT count(*) FROM hx_tick a, hx_tick b WHERE a.holder < b.holder AND abs(a.at - b.at) < ?2)," /* L5, of one at a time */
+	" (SELECT count(*)" RUNS " WHERE ?2 > 0 AND r.started_at > hx_now_ms() - ?2 AND s.status NOT IN ('FAILED', 'CANCELLED')"
+	"   AND NOT EXISTS (SELECT 1 FROM hx_tick t WHERE t.holder = r.subject))");
 
 /* Is this the fence of the run, and has it its slot? */
 DB_STMT(stmt_acts, "sim_limit_acts", "ii", "i",
@@ -126,6 +139,7 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 {
 	hash = sim_hash_answer(sim, &stmt_hash_runs, hash);
 	hash = sim_hash_answer(sim, &stmt_hash_slots, hash);
+	hash = sim_hash_answer(sim, &stmt_hash_ticks, hash);
 	return sim_hash_answer(sim, &stmt_hash_steps, hash);
 }
 
@@ -191,15 +205,19 @@ static void check(struct sim *sim)
 		"L3: a run holds a slot although nobody is at it",
 		"L4: a slot is free, and nobody in line is due",
 		"a run that has ended is due, or in line",
+		"L5: more were begun than may be",
+		"L5: a run was begun that was not counted",
 	};
-	struct db_value max = db_int(MAX);
+	int64_t per_ms = fixture.machine->definition->limits.rate.per_ms;
+	struct db_value params[] = {db_int(MAX), db_int(per_ms)};
 	struct unit_result result;
 
-	check_calls(sim);
+	if (fixture.machine->definition->limits.concurrency.max)
+		check_calls(sim);
 	if (!rows_changed)
 		return;
 	rows_changed = false;
-	result = ask_store(sim, &stmt_check, 1, &max);
+	result = ask_store(sim, &stmt_check, 2, params);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (db_cell(&result.rows[0], 0, i)->i)
 			sim_violate(sim, "%s", words[i]);
@@ -445,12 +463,50 @@ static void exhaustive_paused(void **state)
 	});
 }
 
+static void exhaustive_rate(void **state)
+{
+	(void)state;
+	parse_limited(RATE, TASK("a"));
+	explore((struct sim_scenario){
+		.name = "two runs, of which one may begin at a time, a crash, a lost answer",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1)},
+		.bounds = {.lapses = 1, .crashes = 1, .lost_answers = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+static void exhaustive_rate_cancelled(void **state)
+{
+	static const struct run_verb_request cancel = VERB(RUN_CANCEL, 2);
+
+	(void)state;
+	parse_limited(RATE, TASK("a"));
+	explore((struct sim_scenario){
+		.name = "three runs, of which one may begin at a time, the second is cancelled",
+		.subjects_n = 3,
+		.nodes_n = 3,
+		.cast_n = 4,
+		.cast = {FIRST("drives-1", 0),
+			 SECOND("drives-2", 0),
+			 THIRD("drives-3", 1),
+			 {"canceller", 2, false, init_verb, &cancel, NULL}},
+		.world = WORLD_KEYED,
+	});
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_two),        cmocka_unit_test(exhaustive_waits_between),
-		cmocka_unit_test(exhaustive_taken_over), cmocka_unit_test(exhaustive_three),
-		cmocka_unit_test(exhaustive_cancelled),  cmocka_unit_test(exhaustive_paused),
+		cmocka_unit_test(exhaustive_two),
+		cmocka_unit_test(exhaustive_waits_between),
+		cmocka_unit_test(exhaustive_taken_over),
+		cmocka_unit_test(exhaustive_rate),
+		cmocka_unit_test(exhaustive_rate_cancelled),
+		cmocka_unit_test(exhaustive_three),
+		cmocka_unit_test(exhaustive_cancelled),
+		cmocka_unit_test(exhaustive_paused),
 	};
 
 	if (argc > 1)

@@ -163,6 +163,55 @@ static void who_was_woken_goes_first(void **state)
 	MUST_HOLD(takes(w, &slot, 4), "one that nobody carries out holds up the others for ever");
 }
 
+static bool begins(struct world *w, const struct rate *rate, int64_t run)
+{
+	enum unit_verdict verdict;
+
+	(void)world_begin(w);
+	rate_take(&w->unit, rate, run);
+	verdict = world_run(w);
+	assert_true((verdict == UNIT_LOST) == rate_was_full(&w->unit, &w->result));
+	return verdict == UNIT_WON;
+}
+
+static enum unit_verdict waits_for_its_time(struct world *w, const struct rate *rate, int64_t run, int64_t version)
+{
+	struct stamp stamp = world_begin(w);
+
+	rate_wait(&w->unit, rate, run, version, /* times_out_at= */ 0, stamp.at.ms);
+	return world_run(w);
+}
+
+static void so_many_in_a_time(void **state)
+{
+	static const struct rate rate = {-7, 2, 1000, {"\"c\"", 3}}, other_rate = {-8, 1, 1000, {"\"d\"", 3}};
+	struct world *w = *state;
+
+	make_runs(w, 7);
+	assert_true(begins(w, &rate, 1));
+	fake_clock_advance_ms(&w->clock, 300);
+	assert_true(begins(w, &rate, 2));
+	assert_true(begins(w, &rate, 2)); /* counted once */
+	assert_true(begins(w, &other_rate, 7));
+	for (int64_t run = 3; run <= 6; run++) {
+		assert_false(begins(w, &rate, run));
+		assert_int_equal(waits_for_its_time(w, &rate, run, 1), UNIT_WON);
+	}
+	assert_int_equal(due_in(w, 3), 700); /* two at a time, as the first two have begun */
+	assert_int_equal(due_in(w, 4), 1000);
+	assert_int_equal(due_in(w, 5), 1700);
+	assert_int_equal(due_in(w, 6), 2000);
+	assert_int_equal(waits_for_its_time(w, &rate, 6, /* version= */ 2), UNIT_LOST);
+	fake_clock_advance_ms(&w->clock, 699);
+	assert_false(begins(w, &rate, 3));
+	fake_clock_advance_ms(&w->clock, 1);
+	assert_false(begins(w, &rate, 5)); /* it is the time of the third */
+	assert_true(begins(w, &rate, 3));
+	assert_false(begins(w, &rate, 4));
+	fake_clock_advance_ms(&w->clock, 300);
+	assert_true(begins(w, &rate, 4));
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
@@ -170,7 +219,7 @@ int main(int argc, char **argv)
 		TEST(as_many_as_there_are),        TEST(a_lower_number_takes_nothing_away),
 		TEST(the_oldest_in_line_is_woken), TEST(a_limit_that_is_gone_wakes_all),
 		TEST(a_slot_that_is_free_by_then), TEST(in_line_no_longer_than_its_time),
-		TEST(who_was_woken_goes_first),
+		TEST(who_was_woken_goes_first),    TEST(so_many_in_a_time),
 	};
 
 	ONLY_THE_NAMED(argc, argv);

@@ -30,6 +30,10 @@ static void what_they_have(void **state)
 	d = with_limits("{ 'concurrency': { 'max': 10000 } }");
 	assert_null(d->limits.concurrency.by);
 	assert_int_equal(d->limits.concurrency.max, 10000);
+	d = with_limits("{ 'rate': { 'by': '.input.c', 'max': 10, 'per': '1s' } }");
+	assert_int_equal(d->limits.rate.max, 10);
+	assert_int_equal(d->limits.rate.per_ms, 1000);
+	assert_int_equal(d->limits.concurrency.max, 0);
 	assert_int_equal(clean(with_steps("{ 'name': 'a', 'type': 'wait', 'for': '1s' }"))->limits.concurrency.max, 0);
 }
 
@@ -43,6 +47,9 @@ static void what_is_refused(void **state)
 	limits_refused("{ 'concurrency': { 'max': 1, 'by': '.state.x' } }", "state");
 	limits_refused("{ 'concurrency': { 'max': 1, 'key': '.input.x' } }", "key");
 	limits_refused("{ 'concurency': { 'max': 1 } }", "did you mean \"concurrency\"");
+	limits_refused("{ 'rate': { 'max': 1 } }", "per");
+	limits_refused("{ 'rate': { 'per': '1s' } }", "max");
+	limits_refused("{ 'rate': { 'max': 1, 'per': '0s' } }", "per");
 	limits_refused("[]", "limits");
 }
 
