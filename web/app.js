@@ -2,7 +2,7 @@
 import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
 import { go, home_of, html, log_in, log_out, on_unauthenticated, session, where, who } from "./lib.js";
-import { Guard, reload_all, useLoad } from "./ui.js";
+import { Guard, go_live, live, pause, reload_all, useLoad } from "./ui.js";
 import { Inbox } from "./inbox.js";
 import { Run, Runs } from "./runs.js";
 import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Job, Jobs, Schedule, Schedules, Workflow, Workflows } from "./nouns.js";
@@ -25,7 +25,7 @@ function page_of([noun, first, second]) {
 
 // ---- keyboard --------------------------------------------------------------------------------------------------
 
-const KEYS = [["/", "search: an id, or entity:WORKFLOW:ID"], ["j  k", "next, previous row"], ["Enter", "open the row"], ["r", "read everything again"], ["Esc", "close what is open"], ...PLACES.map(([, name, key]) => [`g ${key}`, name]), ["?", "this"]];
+const KEYS = [["/", "go to an id or entity:WORKFLOW:ID, or find the run of a key"], ["j  k", "next, previous row"], ["Enter", "open the row"], ["r", "read everything again"], ["Esc", "close what is open"], ...PLACES.map(([, name, key]) => [`g ${key}`, name]), ["?", "this"]];
 
 function step_row(by) {
 	const rows = [...document.querySelectorAll("tr[data-to], article.item")];
@@ -69,21 +69,26 @@ const Help = ({ close }) => html`<div class="help" role="dialog" aria-label="key
 // ---- the frame -------------------------------------------------------------------------------------------------
 
 function Search() {
-	const [said, say] = useState("");
 	const submit = (event) => {
 		event.preventDefault();
 		const text = event.target.elements.q.value.trim();
-		const home = home_of(text);
-		if (home) {
-			say("");
-			go(home);
-			event.target.reset();
-			document.activeElement.blur();
-		} else {
-			say(text ? "an id (run_…, batch_…, job_…) or entity:WORKFLOW:ID" : "");
-		}
+		if (!text) return;
+		go(home_of(text) || "#/runs?where=" + encodeURIComponent(`key == ${JSON.stringify(text)}`));
+		event.target.reset();
+		document.activeElement.blur();
 	};
-	return html`<form class="search" role="search" onSubmit=${submit}><input id="search" name="q" placeholder="id" aria-label="go to an id" autocomplete="off" spellcheck="false" onKeyDown=${(e) => e.key === "Escape" && e.target.blur()} /><kbd>/</kbd>${said && html`<span class="hint">${said}</span>`}</form>`;
+	return html`<form class="search" role="search" onSubmit=${submit}><input id="search" name="q" placeholder="id or key" aria-label="go to an id, or find the run of a key" autocomplete="off" spellcheck="false" onKeyDown=${(e) => e.key === "Escape" && e.target.blur()} /><kbd>/</kbd></form>`;
+}
+
+const LIVE_WORDS = { waiting: "connecting", live: "live", lost: "connection lost" };
+function Live() {
+	const [, draw] = useState(0);
+	useEffect(() => {
+		live.on = () => draw((n) => n + 1);
+		live.on();
+	}, []);
+	const words = live.state === "lost" ? LIVE_WORDS.lost : live.paused ? "paused" : LIVE_WORDS[live.state];
+	return html`<button class="live ${live.state === "lost" ? "lost" : live.paused ? "paused" : live.state}" aria-live="polite" title=${live.paused ? "let changes appear again" : "stop changes from appearing"} onClick=${() => pause(!live.paused)}><i></i>${words}</button>`;
 }
 
 function Waiting() {
@@ -146,6 +151,12 @@ function App() {
 		who().then(() => set_state("in"), (error) => error.status !== 401 && set_state("in"));
 		return () => removeEventListener("hashchange", on);
 	}, []);
+	useEffect(() => {
+		if (state === "in" && !live.begun) {
+			live.begun = true;
+			go_live();
+		}
+	}, [state]);
 	useKeys(set_help);
 	const here = at.parts[0] || "";
 	return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.focus(); }}>to the page</a>
@@ -153,6 +164,7 @@ function App() {
 			<a class="mark" href="#/"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" /><path d="M10 7v18M10 17c2-4 12-5 12 2v6" /></svg>hapax</a>
 			<nav aria-label="places">${PLACES.map(([way, name]) => html`<a key=${way} href=${"#/" + way} aria-current=${here === way ? "page" : undefined}>${name}${way === "" && state === "in" && html`<${Waiting} />`}</a>`)}</nav>
 			<${Search} />
+			${state === "in" && html`<${Live} />`}
 			${state === "in" && html`<${Who} left=${() => set_state("out")} />`}
 			<button class="link keys" onClick=${() => set_help(true)}>keys <kbd>?</kbd></button>
 		</div></aside>

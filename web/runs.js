@@ -17,9 +17,9 @@ export const run_columns = [
 ];
 
 export function Runs() {
-	const { status, definitionId, unknown, parent } = where().query;
-	return html`<${Page} title="Runs" aside=${html`<${Choice} name="status" label="Status" words=${RUN_STATUSES} value=${status} /><${Typed} name="definitionId" label="Workflow" value=${definitionId} hint="any" />`}>
-		<${List} list="workflow-runs" name="runs" parameters=${{ status, definitionId, unknown, parent }} columns=${run_columns} to=${(r) => link`runs/${r.id}`}
+	const { status, definitionId, unknown, parent, where: condition } = where().query;
+	return html`<${Page} title="Runs" aside=${html`<${Choice} name="status" label="Status" words=${RUN_STATUSES} value=${status} /><${Typed} name="definitionId" label="Workflow" value=${definitionId} hint="any" /><${Typed} name="where" label="Where" value=${condition} hint='total > 100 and customer == "c-1"' wide />`}>
+		<${List} list="workflow-runs" name="runs" parameters=${{ status, definitionId, unknown, parent, where: condition }} columns=${run_columns} to=${(r) => link`runs/${r.id}`}
 			note="the newest first"
 			empty=${html`<p class="big">No run yet.</p><p>Start one, with a key so that it is one:</p><${Command} of="hapax run start WORKFLOW --key order-1 --input '{}'" />`} />
 	</${Page}>`;

@@ -110,6 +110,65 @@ export const Command = ({ of }) => html`<div class="command"><code><${Text} of=$
 const listeners = new Set();
 export const reload_all = () => listeners.forEach((fn) => fn());
 
+// ---- live ------------------------------------------------------------------------------------------------------
+// One tab of a browser listens (it holds a lock, and the next one gets that when it closes), and tells the others. What is told is
+// only that something has changed: then what is shown is asked for again, at most once a second, and not while nobody looks.
+
+const LIVE_MS = 1000;
+export const live = { state: "waiting", paused: false, on: () => {} };
+let mark = null, timer = null, missed = false, channel = null;
+
+function refresh() {
+	timer = null;
+	if (live.paused || document.hidden) missed = true;
+	else reload_all();
+}
+function heard({ state, mark: now }) {
+	if (state && state !== live.state) {
+		live.state = state;
+		live.on();
+	}
+	if (now && now !== mark) {
+		if (mark !== null && !timer) timer = setTimeout(refresh, LIVE_MS);
+		mark = now;
+	}
+}
+function tell(words) {
+	heard(words);
+	channel?.postMessage(words);
+}
+export function pause(on) {
+	live.paused = on;
+	live.on();
+	if (!on) catch_up();
+}
+function catch_up() {
+	if (!missed || live.paused || document.hidden) return;
+	missed = false;
+	reload_all();
+}
+export function go_live() {
+	document.addEventListener("visibilitychange", catch_up);
+	const listen = () => {
+		const source = new EventSource("api/v1/changes");
+		source.onmessage = (event) => tell({ state: "live", mark: event.data });
+		source.onerror = () => {
+			tell({ state: "lost" });
+			if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000); // refused: not tried again by itself
+		};
+	};
+	if (!navigator.locks || !window.BroadcastChannel) return listen();
+	channel = new BroadcastChannel("hapax " + location.pathname);
+	let leads = false;
+	channel.onmessage = (event) => (event.data === "hello" ? leads && channel.postMessage({ state: live.state, mark }) : heard(event.data));
+	channel.postMessage("hello");
+	navigator.locks.request("hapax " + location.pathname, () => {
+		leads = true;
+		listen();
+		return new Promise(() => {});
+	});
+}
+
 // { data, error, loading, reload }; what was there stays while it is asked for anew. where null: nothing is asked.
 export function useLoad(asked) {
 	const [state, set] = useState({ loading: true });
@@ -243,8 +302,8 @@ export function Choice({ name, label, words, value }) {
 	</select></label>`;
 }
 
-export function Typed({ name, label, value, hint }) {
-	return html`<label class="choice"><span>${label}</span><input value=${value || ""} placeholder=${hint} autocomplete="off" spellcheck="false"
+export function Typed({ name, label, value, hint, wide }) {
+	return html`<label class="choice ${wide ? "wide" : ""}"><span>${label}</span><input value=${value || ""} placeholder=${hint} autocomplete="off" spellcheck="false"
 		onChange=${(e) => go_query({ [name]: e.target.value.trim(), cursor: "" })} /></label>`;
 }
 
@@ -328,6 +387,47 @@ export function Why({ id, detail }) {
 }
 export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice(1) + "." : "");
 
+// ---- proof -----------------------------------------------------------------------------------------------------
+// Each row of a history has the hash of the one before it in its own (src/db/link.h). Reckoned again here, by the browser.
+
+const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
+const ID = /^(?:run|batch|job|sched|op)_([0-9a-hjkmnp-tv-z]{13})$/;
+const number_of = (id) => [...ID.exec(id)[1]].reduce((n, c) => n * 32n + BigInt(DIGITS.indexOf(c)), 0n);
+const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+
+async function verify(subject, told) {
+	const id = number_of(subject);
+	let before = new Uint8Array(0), n = 0, cursor;
+	do {
+		const page = await get(`history/${subject}` + query({ limit: 500, cursor }));
+		for (const r of page.items) {
+			const text = new TextEncoder().encode(`${id}|${r.seq}|${r.from}|${r.to}|${r.version}|${r.fence}|${number_of(r.op)}|${Date.parse(r.time)}|${r.node}`);
+			const whole = new Uint8Array(before.length + text.length);
+			whole.set(before);
+			whole.set(text, before.length);
+			before = new Uint8Array(await crypto.subtle.digest("SHA-256", whole));
+			n++;
+			if (r.seq !== n) throw new Error(`Row ${n} is missing.`);
+			if (hex(before) !== r.hash) throw new Error(`Row ${n} is not what was written: its hash is another.`);
+		}
+		told(n);
+		cursor = page.cursor;
+	} while (cursor);
+	return { n, head: hex(before) };
+}
+
+function Proof({ subject }) {
+	const [state, set] = useState({});
+	if (!ID.test(subject) || !globalThis.crypto?.subtle) return null;
+	const run = () => {
+		set({ busy: "…" });
+		verify(subject, (n) => set({ busy: `${grouped(n)} rows…` })).then((good) => set({ good }), (error) => set({ error }));
+	};
+	return html`<div class="proof">${state.busy ? html`<span class="quiet">${state.busy}</span>` : html`<button class="link" onClick=${run}>verify the chain</button>`}
+		${state.good && html`<div class="note good" role="status"><strong>It holds.</strong> ${state.good.n === 1 ? "One row is" : `All ${grouped(state.good.n)} rows are`} what was written, in order, up to <code>${state.good.head}</code>.</div>`}
+		${state.error && html`<div class="note bad" role="alert"><strong>It does not hold.</strong> <${Long} of=${state.error.message} /></div>`}</div>`;
+}
+
 export function History({ subject }) {
 	const [cursor, set_cursor] = useState(null);
 	const { data, error } = useLoad(`history/${encodeURIComponent(subject)}` + query({ limit: 200, cursor }));
@@ -341,6 +441,7 @@ export function History({ subject }) {
 			${noted && html`<td><${Text} of=${r.by || r.requester || ""} /></td><td class="wrap">${r.step && html`<code><${Text} of=${r.step} /></code> `}<${Long} of=${r.reason || ""} most=${300} /></td>`}
 			<td><${Text} of=${r.node} /></td><td><code title=${r.hash}>${r.hash.slice(0, 10)}</code></td></tr>`)}</tbody>
 	</table></div>
+	<${Proof} subject=${subject} />
 	${(cursor || data.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => set_cursor(null)}>from the beginning</button>`}${data.cursor && html`<button class="button" onClick=${() => set_cursor(data.cursor)}>later ones</button>`}</div>`}`;
 }
 

@@ -17,10 +17,12 @@
 #define API_TEXT_BYTES_MAX (64u << 20)
 
 struct hooks;
+struct changes;
 
 struct api {
 	struct engine *engine;
 	const struct hooks *hooks; /* NULL: none */
+	struct changes *changes;   /* NULL: they are not streamed (api_changes.h) */
 	bool loopback;             /* we listen on loopback alone: while there are no keys, none is needed */
 	_Atomic bool ready;
 	_Atomic int64_t waiting;  /* clients that wait for the end of a run or a batch */

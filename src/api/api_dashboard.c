@@ -10,6 +10,7 @@
 #include "api/api_dashboard.h"
 
 #include "api/api.h"
+#include "api/api_changes.h"
 
 #define POLICY                                                                                                         \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"                 \
@@ -92,6 +93,7 @@ static void dashboard_vendored(struct http_call *call)
 const struct route api_dashboard_routes[DASHBOARD_ROUTES] = {
 	{"GET", "/", dashboard_page, ROUTE_PUBLIC, .summary = "The dashboard."},
 	{"GET", "/ui/{file}", dashboard_part, ROUTE_PUBLIC, .summary = "A file of the dashboard."},
+	{"GET", "/api/v1/changes", api_changes, ROUTE_READ, .summary = "Tells when something has changed."},
 	{"GET", "/api/v1/session", api_session_show, ROUTE_READ, .summary = "Says who asks."},
 	{"POST", "/api/v1/session", api_session_begin, ROUTE_READ, .summary = "Gives a session for a key."},
 	{"DELETE", "/api/v1/session", api_session_end, ROUTE_READ, .summary = "Ends it."},

@@ -32,6 +32,6 @@ void api_session_show(struct http_call *call);
 void api_session_begin(struct http_call *call);
 void api_session_end(struct http_call *call);
 
-#define DASHBOARD_ROUTES 6
+#define DASHBOARD_ROUTES 7
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

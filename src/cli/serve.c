@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/api_changes.h"
 #include "api/api_fire.h"
 #include "api/hooks.h"
 #include "base/steady_clock.h"
@@ -133,6 +134,7 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 	enum hx_code code;
 
 	s->api.hooks = &s->hooks;
+	s->api.changes = changes_new(&s->api); /* without it pages are read again by hand */
 	s->router = api_router_new(&s->api);
 	if (!s->router)
 		return error_set(err, HX_NO_MEMORY, "the routes");
@@ -299,6 +301,7 @@ static void serve_until_end(struct serve *s, const sigset_t *signals)
 static void close_down(struct serve *s)
 {
 	http_server_stop(s->server, DRAIN_MS);
+	changes_free(s->api.changes);
 	if (s->api.engine)
 		engine_stop(s->api.engine, DRAIN_MS);
 	http_server_free(s->server);

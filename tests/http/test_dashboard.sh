@@ -9,6 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 import urllib.parse
 
 import browser
@@ -54,6 +55,13 @@ def calm(page):
 
 def at(page, way):
 	page.js(f"location.hash = {json.dumps('#/' + way)}")
+
+
+def be_still(page):
+	"""What appears by itself would move what is to be pressed."""
+	page.until("document.querySelector('button.live.live')", "the page is live")
+	page.click("button.live")
+	page.shows("paused")
 
 
 def pages_of(scene):
@@ -249,6 +257,7 @@ def two_people(chromium, url, scene):
 	until(lambda: scene.status(run) == "FAILED", "the run has failed")
 	first, second = chromium.page(url), chromium.page(url)
 	for page in (first, second):
+		be_still(page)
 		at(page, f"runs/{run}")
 		page.click(".actions button", "retry")
 		page.until("document.querySelector('form.panel')")
@@ -309,6 +318,11 @@ def keyboard(page, scene):
 	page.type(scene.batch)
 	page.js("document.querySelector('form.search').requestSubmit()")
 	page.until(f"location.hash == '#/batches/{scene.batch}'")
+	page.js("document.activeElement.blur()")
+	page.press("/")
+	page.type("shipment-1")
+	page.js("document.querySelector('form.search').requestSubmit()")
+	page.until("document.querySelectorAll('tr[data-to]').length == 1 && document.body.innerText.includes('shipment-1')", "the run of a key is found")
 	calm(page)
 
 
@@ -319,6 +333,7 @@ def walk(dir, kind):
 		with browser.Browser() as chromium:
 			page = chromium.page(url)
 			page.dark(False)
+			be_still(page)
 			walk_pages(page, scene)
 			if PICTURES and kind == "sqlite":
 				draw_for_docs(page, scene)
@@ -338,8 +353,8 @@ def test_every_page_and_button_on_sqlite(dir):
 	walk(dir, "sqlite")
 
 
-def test_every_page_and_button_on_postgres(dir):
-	if PG:
+if PG:
+	def test_every_page_and_button_on_postgres(dir):
 		walk(dir, "postgres")
 
 
@@ -433,6 +448,7 @@ def test_under_a_prefix(dir):
 				pass
 		proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
 		proxy.daemon_threads = True
+		proxy.handle_error = lambda *_: None  # the stream of changes ends in the middle
 		threading.Thread(target=proxy.serve_forever, daemon=True).start()
 		with browser.Browser() as chromium:
 			page = chromium.page(f"http://127.0.0.1:{proxy.server_address[1]}/tools/hapax/")
@@ -477,6 +493,7 @@ def test_login_with_a_key(dir):
 		enter(page, admin)
 		page.shows("Outcome unknown")
 		page.shows("shop · admin-person · admin")
+		be_still(page)
 		(cookie,) = cookies(page)
 		assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and cookie["path"] == "/api/v1" and admin[20:] not in cookie["value"], cookie
 		assert page.js("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)") == "{}{}", "a script could read it"
@@ -489,6 +506,7 @@ def test_login_with_a_key(dir):
 		other = chromium.page(url, context=chromium.context())
 		enter(other, reader)
 		other.shows("Outcome unknown")
+		be_still(other)
 		other.settle()
 		assert other.js("document.querySelectorAll('main .actions button').length") == 0, "who may only read has no buttons"
 		if PICTURES:
@@ -507,6 +525,119 @@ def test_login_with_a_key(dir):
 		assert not cookies(other)
 		for p in (page, other):
 			calm(p)
+
+
+def serve_at(dir, port):
+	"""The same server at the same address once more."""
+	process = subprocess.Popen([server.HAPAX, "serve", "--db", "sqlite:h.db", "--workflows", "workflows", "--config", "config.json", "--listen", f"127.0.0.1:{port}"],
+		cwd=dir, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+	assert process.stdout.readline().startswith(b"ready "), "it did not become ready"
+	return process
+
+
+def test_changes_appear_by_themselves(dir):
+	with scenes.World() as world, scenes.serve(dir, world) as hapax, browser.Browser() as chromium:
+		start = lambda key: hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "parcel", "idempotencyKey": key})["run"]["id"]
+		url = f"http://127.0.0.1:{hapax.port}/"
+		first = chromium.page(url + "#/runs")
+		first.until("document.querySelector('button.live.live')", "the page is live")
+		second = chromium.page(url + "#/runs")
+		second.until("document.querySelector('button.live.live')", "so is the other")
+		first.ask("Emulation.setFocusEmulationEnabled", enabled=True)  # both are looked at
+		second.ask("Emulation.setFocusEmulationEnabled", enabled=True)
+		streams = [r["url"] for page in (first, second) for r in page.requests if r["url"].endswith("/changes")]
+		assert len(streams) == 1, f"one connection for all tabs: {streams}"
+		run = start("one")
+		first.shows(run)
+		second.shows(run)
+		second.click("button.live")
+		second.shows("paused")
+		run = start("two")
+		first.shows(run)
+		assert run not in second.text(), "a pause is one"
+		second.click("button.live")
+		second.shows(run)
+		asked = len(first.requests)
+		for i in range(200):
+			start(f"many-{i}")
+		first.shows(start("last"))
+		asked = len([r for r in first.requests[asked:] if "workflow-runs" in r["url"]])
+		print(f"# 201 runs started: the page asked {asked} times")
+		assert asked < 100, asked
+		hapax.process.kill()
+		hapax.process.wait()
+		first.shows("connection lost")
+		second.shows("connection lost")
+		again = serve_at(dir, hapax.port)
+		try:
+			until(lambda: hapax.call("GET", "/readyz")[0] == 200, "it is there again")
+			run = start("after")
+			first.until("document.querySelector('button.live.live')", "the page is live again")
+			first.shows(run)
+			second.shows(run)
+			first.close()
+			second.until("document.querySelector('button.live.live')")
+			second.shows(start("alone"))
+			again.send_signal(15)
+			assert again.wait(30) == 0, "open pages do not keep it from stopping"
+		finally:
+			again.kill()
+			again.wait()
+			again.stdout.close()
+		assert not second.violations() and not second.complaints, second.complaints
+
+
+def test_open_pages_cost_a_push_nothing(dir):
+	with server.Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
+		def push():
+			began = time.monotonic()
+			for i in range(20):
+				hapax.json("POST", "/api/v1/jobs", [{"queue": "q"}] * 50, status=201)
+			return time.monotonic() - began
+		push()
+		alone = push()
+		pages = [hapax.open() for _ in range(200)]
+		for page in pages:
+			page.sendall(b"GET /api/v1/changes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		texts = [b""] * len(pages)
+		began = time.monotonic()
+
+		def hear(enough):
+			for i, page in enumerate(pages):
+				while not enough(texts[i]):
+					piece = page.recv(65536)
+					assert piece, "the stream has ended"
+					texts[i] += piece
+		hear(lambda text: text.count(b"data: ") >= 1)
+		before = push()
+		hear(lambda text: text.count(b"data: ") >= 2 and text.endswith(b"\r\n"))
+		events = max(text.count(b"data: ") for text in texts)
+		took = time.monotonic() - began
+		print(f"# 1000 jobs pushed in {alone:.2f} s alone, {before:.2f} s before 200 open pages, each of which heard {events} events")
+		assert events <= 2 * took + 4, f"{events} events in {took} s"
+		marks = [re.findall(rb"data: (\S+)", text) for text in texts]
+		assert all(m[0].split(b"-")[0] == marks[0][0].split(b"-")[0] for m in marks) and all(b"id: " + m[-1] in t for m, t in zip(marks, texts))
+		for page in pages:
+			page.close()
+		hapax.stop()
+
+
+def test_the_chain_is_verified_in_the_browser(dir):
+	import sqlite3
+	with scenes.World() as world, scenes.serve(dir, world) as hapax, browser.Browser() as chromium:
+		run = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "refund"})["run"]["id"]
+		until(lambda: hapax.json("GET", f"/api/v1/workflow-runs/{run}")["status"] == "FAILED", "the run has failed")
+		rows = hapax.json("GET", f"/api/v1/history/{run}")["items"]
+		page = chromium.page(f"http://127.0.0.1:{hapax.port}/#/runs/{run}")
+		page.click(".proof button", "verify the chain")
+		page.shows(f"All {len(rows)} rows are what was written")
+		page.shows(rows[-1]["hash"])
+		with sqlite3.connect(dir / "h.db", timeout=30) as store:
+			store.execute("UPDATE hx_history SET node = 'elsewhere' WHERE seq = 2")
+		store.close()
+		page.click(".proof button", "verify the chain")
+		page.shows("Row 2 is not what was written")
+		calm(page)
 
 
 def test_attacks(dir):
