@@ -14,8 +14,7 @@ static const char rename_version_index[] = "ALTER INDEX schema_version_pkey RENA
 
 DB_STMT(stmt_read_versions, "schema_read_versions", "", "i", "SELECT CAST(number AS BIGINT) FROM hx_schema_version");
 
-DB_STMT(stmt_read_plain_versions, "schema_read_plain_versions", "", "i",
-	"SELECT CAST(number AS BIGINT) FROM schema_version");
+DB_STMT(stmt_read_plain_versions, "schema_read_plain_versions", "", "i", "SELECT CAST(number AS BIGINT) FROM schema_version");
 
 /* 2: there are numbers; 1: those of an older program, under a plain name; 0: none. Other programs have a table
  * schema_version, too, so a plain one is ours only beside tables that we made. */

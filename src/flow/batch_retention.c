@@ -11,8 +11,7 @@ DB_STMT(stmt_scan_expired, "batch_scan_expired", "ii", "i",
 	.sql = "SELECT subject FROM hx_batch WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired < 2"
 	       " ORDER BY completed_at LIMIT ?2");
 
-DB_STMT(stmt_read_account, "batch_expire_account", "i", "i",
-	"SELECT account FROM hx_batch WHERE subject = ?1");
+DB_STMT(stmt_read_account, "batch_expire_account", "i", "i", "SELECT account FROM hx_batch WHERE subject = ?1");
 
 DB_STMT(stmt_expire, "batch_expire", "ii", "",
 	"UPDATE hx_batch SET expired = 1, error = NULL, trace = NULL, requester = '' WHERE subject = ?1"

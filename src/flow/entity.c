@@ -55,8 +55,7 @@ DB_STMT(stmt_change, "entity_change", "ttiiiti", "ii",
 		     " AND NOT EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?7 AND e.claim_open > 0 AND e.claim_effort = effort)", /* mutant: data-over-call -> , */
 		     "version, fence"));
 
-DB_STMT(stmt_save, "entity_save", "it", "",
-	"UPDATE hx_entity SET data = ?2{from} WHERE subject = ?1");
+DB_STMT(stmt_save, "entity_save", "it", "", "UPDATE hx_entity SET data = ?2{from} WHERE subject = ?1");
 
 DB_STMT(stmt_note_claim, "entity_note_claim", "ittttiti", "",
 	"UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"

@@ -30,14 +30,12 @@ DB_STMT(stmt_namesakes, "node_namesakes", "ti", "i",
 DB_STMT(stmt_last_seen, "node_last_seen", "i", "i",
 	"SELECT coalesce(max(until) - ?1, 0) - hx_now_ms() FROM hx_node");
 
-DB_STMT(stmt_end_all, "node_end_all", "", "",
-	"UPDATE hx_node SET until = hx_now_ms() WHERE until > hx_now_ms()");
+DB_STMT(stmt_end_all, "node_end_all", "", "", "UPDATE hx_node SET until = hx_now_ms() WHERE until > hx_now_ms()");
 
 /* engine/fences.h */
 DB_STMT(stmt_floor, "node_floor", "", "i", "SELECT floor FROM hx_fences WHERE id = 1");
 
-DB_STMT(stmt_live, "node_live", "", "i",
-	"SELECT count(*) FROM hx_node WHERE until > hx_now_ms()");
+DB_STMT(stmt_live, "node_live", "", "i", "SELECT count(*) FROM hx_node WHERE until > hx_now_ms()");
 
 enum { LINE_LIVE = 1, LINE_FLOOR, LINE_NAMESAKES };
 
