@@ -9,6 +9,7 @@
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
+#define STOPPED_SQL ", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint)"
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 #define STEP_COLUMNS_SQL                                                                                               \
@@ -34,8 +35,8 @@ DB_STMT(stmt_create, "run_create", "ittittttiiit", "",
 	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
 	.counted = true);
 
-DB_STMT(stmt_read, "run_read", "it", RUN_OUT,
-	"SELECT {ord}" RUN_COLUMNS_SQL RUN_FROM "{join} WHERE r.subject = ?1 AND (?2 = '' OR r.workspace = ?2)");
+DB_STMT(stmt_read, "run_read", "it", RUN_OUT "i",
+	"SELECT {ord}" RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM "{join} WHERE r.subject = ?1 AND (?2 = '' OR r.workspace = ?2)");
 
 DB_STMT(stmt_read_steps, "run_read_steps", "i", STEP_OUT,
 	"SELECT {ord}" STEP_COLUMNS_SQL " FROM hx_run_step t{join} WHERE t.run = ?1 ORDER BY {ord}t.position");
@@ -46,8 +47,8 @@ DB_STMT(stmt_read_job, "run_read_job", "i", JOB_OUT,
 
 #define OF_KEY "(SELECT k.subject FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
 
-DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT,
-	"SELECT " RUN_COLUMNS_SQL RUN_FROM " WHERE r.workspace = ?1 AND r.run_key = ?2");
+DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT "i",
+	"SELECT " RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM " WHERE r.workspace = ?1 AND r.run_key = ?2");
 
 DB_STMT(stmt_read_key_steps, "run_read_key_steps", "tt", STEP_OUT,
 	"SELECT " STEP_COLUMNS_SQL " FROM hx_run_step t WHERE t.run = " OF_KEY " ORDER BY t.position");

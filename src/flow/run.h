@@ -137,6 +137,12 @@ int64_t run_times_out_at(const struct run_definition *definition, int64_t from_m
 void run_find_key(struct unit *unit, struct slice workspace, struct slice key);
 enum hx_code run_found(const struct unit_result *result, struct slice workflow, int64_t *ret_subject) HX_MUST_CHECK;
 
+/* Is the run `r`, which has a parent, one of a tree that is being cancelled further up? */
+#define RUN_IS_STOPPED(parent)                                                                                           \
+	"EXISTS (WITH RECURSIVE up(subject) AS (SELECT " parent " UNION ALL SELECT p.parent FROM up JOIN hx_run p"       \
+	" ON p.subject = up.subject WHERE p.parent IS NOT NULL) SELECT 1 FROM up JOIN hx_subject a ON a.id = up.subject" \
+	" WHERE a.status IN ('CANCELLING', 'CANCELLED'))"
+
 /* Columns of run_read, run_read_key and run_list: see columns.h. */
 #define RUN_FIELDS(X)                                                                                                  \
 	X(RUN_SUBJECT, INT, subject, "r.subject")                                                                      \
@@ -185,6 +191,7 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_RENAMED, TEXT, renamed, "r.renamed")                                                                     \
 	X(RUN_LIMIT_KEY, TEXT, limit_key, "r.limit_key")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
+#define RUN_STOPPED RUN_COLUMNS /* of what is read alone, and not listed: RUN_IS_STOPPED */
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);
@@ -270,6 +277,7 @@ struct run_row {
 	int64_t unsettled_since; /* the other side says that an earlier try is under way; 0: it does not */
 	const char *status;      /* one of the constants above */
 	bool owned, past, doubt, expired;
+	bool stopped; /* a run that it is a child of, near or far, is being cancelled: its word is on its way */
 	const struct run_machine *machine;
 	const struct run_definition *definition; /* the machine's, or the part of it that this run carries out */
 	/* Of a child (run_children.h): */

@@ -78,6 +78,11 @@ DB_STMT(stmt_parts_due, "run_parts_due", "it", "",
 DB_STMT(stmt_guard, "run_child_guard", "it", "i",
 	"SELECT {ord}1 FROM hx_run r{join} WHERE r.subject = ?1 AND (r.asked IS NULL OR r.asked <> 'fail' OR ?2 = 'fail')");
 
+DB_STMT(stmt_no_more, "run_children_guard", "i", "i",
+	"SELECT CAST(1 AS bigint) FROM hx_run r WHERE r.subject = ?1"
+	" AND NOT " RUN_IS_STOPPED("r.parent") /* mutant: made-under-cancel -> " AND r.parent IS NOT NULL" */
+);
+
 #define KIDS " FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2"
 /* The one that the others were stopped for, if it can be told. */
 #define FAILED_KIDS KIDS " AND k.child IN ('failed', 'cancelled')"
@@ -175,6 +180,14 @@ void run_child_guard(struct unit *unit, const struct run_row *row)
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_guard, db_int(row->subject),
 		 db_text(row->asked.p ? row->asked : slice_str("")));
+}
+
+void run_children_guard(struct unit *unit, const struct run_row *row)
+{
+	unit_touch(unit, row->parent); /* whoever cancels it holds it, too */
+	if (row->around)
+		unit_touch(unit, row->around);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_no_more, db_int(row->subject));
 }
 
 void run_children_read(struct unit *unit, int64_t parent, const struct run_step *step, enum run_kids_wanted wanted,

@@ -26,7 +26,9 @@
  *
  * Invariants (beside R1 to R8 of run.h; the simulator checks each of them on every edge):
  *  C1  One child for each (parent, step, n), made in a move of its parent that stands at that step, and in no other.
- *  C2  No child is made after the unit that made its parent CANCELLING.
+ *  C2  No child is made after the unit that made its parent CANCELLING, or one that its parent is a child of, near or far; and none
+ *      that was made before is taken up to go forward. (On PostgreSQL, of those further up than the parent and the run around it, a
+ *      move that is being written just then does not see it.)
  *  C3  A step is COMPLETED only when none of its children is open. `any`: one is done, the winner, and the others are cancelled.
  *  C4  A run is CANCELLED only when all of its children are; steps are undone in reverse, with the children of each.
  *  C5  A run that awaits its children has an open one, or is due.
@@ -94,6 +96,8 @@ void run_parts_due(struct unit *unit, int64_t around, struct slice awaits);
 void run_child_heard(struct unit *unit, const struct run_row *row);
 /* Children with a word that nobody has carried out. Row: subject. */
 void run_scan_asked(struct unit *unit, int64_t limit);
+/* In the move of a child that makes children itself: LOST when its tree is being cancelled. */
+void run_children_guard(struct unit *unit, const struct run_row *row);
 /* In the move of a child: LOST when it is to fail, and who holds it has not read that. */
 void run_child_guard(struct unit *unit, const struct run_row *row);
 

@@ -86,6 +86,7 @@ static void take_run(const struct db_value *cells, struct arena *arena, struct r
 {
 	RUN_FIELDS(COLUMN_TAKE);
 	row->now = cells[RUN_NOW].i;
+	row->stopped = cells[RUN_STOPPED].i != 0;
 	row->status = run_status_of(cells[RUN_STATUS].s);
 	row->owned = cells[RUN_OWNER].type != DB_NULL;
 	row->stood.set = cells[RUN_STOOD_ATTEMPT].type != DB_NULL;

@@ -7,6 +7,8 @@
 #include "flow/run_plan.h"
 #include "model/text.h"
 
+#define TOLD_WITHIN_MS 1000 /* mostly much sooner, and that makes it due */
+
 /* A task that long ago filled its memory lets go, and is taken up with a new one. */
 static bool lets_go(struct run_drive *d, const struct answer *answer)
 {
@@ -197,6 +199,19 @@ static bool may_end_now(const struct run_step *step)
 	return step->type != RUN_TASK || !action_is_outside(step->action);
 }
 
+/* It is to be cancelled, and is about to be told: it begins nothing more, and is looked at again. True: the move has ended with it. */
+static bool is_about_to_be_told(struct run_drive *d, const struct answer *answer)
+{
+	if (!d->row.stopped) /* mutant: goes-on-under-cancel -> if (1) */
+		return false;
+	if (d->move.rows_n)
+		plan_rest(d, RUN_PENDING);
+	else
+		plan_rest_unchanged(d, d->row.doubt);
+	d->move.due_at = plan_later(answer->now.ms, TOLD_WITHIN_MS);
+	return true;
+}
+
 /* Nothing more is begun, whatever comes next. True: that is so, and the move has ended with it. */
 static bool stops_here(struct run_drive *d, const struct answer *answer, const struct run_step *step)
 {
@@ -224,7 +239,7 @@ void plan_steps(struct run_drive *d, const struct answer *answer)
 	while (d->move.next < definition->steps_n) {
 		const struct run_step *step = &definition->steps[d->move.next];
 
-		if (stops_here(d, answer, step))
+		if (is_about_to_be_told(d, answer) || stops_here(d, answer, step))
 			return;
 		if (lets_go(d, answer))
 			return;

@@ -227,6 +227,8 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	run_add_slot(d, unit); /* mutant: slot-outside-the-claim */
 	if (d->row.parent)
 		run_child_guard(unit, &d->row);
+	if (d->row.parent && move->brood.rows.p)
+		run_children_guard(unit, &d->row);
 	if (d->row.around && (move->event_step || (move->write == RUN_WRITES_REST && move->awaits.p)))
 		unit_touch(unit, d->row.around); /* whoever writes an event for it holds this, too */
 	if (move->withdraws) {

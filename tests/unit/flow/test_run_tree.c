@@ -1,0 +1,100 @@
+/* A tree that is cancelled at its root while those further down do not know yet: nothing is made there any more, and nothing begun. */
+#include "unit/flow/driven_run.h"
+
+#include "support/must_hold.h"
+
+#define LEAF(name) "{'name':'" name "','type':'task','action':'do','compensate':'undo'}"
+#define INNER "{'name':'q','type':'parallel','branches':{'u':[" LEAF("v") "]}}"
+#define ROOT_CANCELLED "UPDATE hx_subject SET status = 'CANCELLING', version = version + 1 WHERE id = 77"
+
+static const struct db_stmt stmt_tree = {
+	.name = "test_whole_tree",
+	.sql = "SELECT group_concat(words, ', ') FROM (SELECT coalesce(r.scope, 'root') || ' ' || s.status ||"
+	       " coalesce(' due in ' || nullif(r.due_at - hx_now_ms(), 0), '') || ' rows ' || (SELECT count(*) FROM hx_run_step t WHERE t.run = r.subject)"
+	       " AS words FROM hx_run r JOIN hx_subject s ON s.id = r.subject ORDER BY r.subject)",
+	.in = "",
+	.out = "t",
+};
+
+/* The root has started its branch. */
+static void begin(struct world *w, const char *steps)
+{
+	static const struct db_stmt stmt_child = {
+		.name = "test_only_child", .sql = "SELECT subject FROM hx_run WHERE parent = 77", .in = "", .out = "i"};
+	char rest[1000];
+
+	snprintf(rest, sizeof rest, "'steps':[{'name':'p','type':'parallel','branches':{'x':[%s]}}]", steps);
+	define(rest);
+	create(w, "{}");
+	assert_int_equal(drive(w, ok), HX_OK);
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &stmt_child, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	fixture.subject = world_int(w, 0, 0);
+	fixture.calls[0] = '\0';
+}
+
+static void test_no_child_under_a_cancel(void **state)
+{
+	struct world *w = *state;
+
+	begin(w, INNER);
+	fixture.meanwhile = ROOT_CANCELLED; /* it was read before that */
+	assert_int_equal(drive(w, ok), HX_CLAIM_FAILED);
+	assert_null(fixture.meanwhile);
+	assert_is(w, &stmt_tree, "root CANCELLING rows 0, p/x PENDING rows 0");
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_is(w, &stmt_tree, "root CANCELLING rows 0, p/x PENDING due in 1000 rows 0");
+	w->clock.wall.ms += 1000;
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_is(w, &stmt_tree, "root CANCELLING rows 0, p/x PENDING due in 1000 rows 0");
+}
+
+static void test_nothing_is_begun_under_a_cancel(void **state)
+{
+	struct world *w = *state;
+
+	begin(w, LEAF("a") "," LEAF("b"));
+	sql(w, ROOT_CANCELLED);
+	assert_int_equal(drive(w, ok), HX_OK);
+	MUST_HOLD(fixture.calls[0] == '\0', "a child begins a step after the cancel of the whole was answered");
+	assert_is(w, &stmt_tree, "root CANCELLING rows 0, p/x PENDING due in 1000 rows 0");
+}
+
+static void test_without_a_cancel_it_goes_on(void **state)
+{
+	struct world *w = *state;
+
+	begin(w, INNER "," LEAF("a"));
+	assert_int_equal(drive(w, ok), HX_OK);
+	assert_is(w, &stmt_tree, "root WAITING rows 0, p/x WAITING rows 0, p/x/q/u PENDING rows 0");
+}
+
+static void test_a_grandchild_is_not_made(void **state)
+{
+	static const struct db_stmt stmt_made = {
+		.name = "test_made", .sql = "SELECT count(*) FROM hx_run", .in = "", .out = "i"};
+	struct world *w = *state;
+
+	begin(w, INNER);
+	fixture.meanwhile = ROOT_CANCELLED;
+	(void)drive(w, ok);
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &stmt_made, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	MUST_HOLD(world_int(w, 0, 0) == 2, "a grandchild is made after the cancel was answered");
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_no_child_under_a_cancel),
+		TEST(test_nothing_is_begun_under_a_cancel),
+		TEST(test_without_a_cancel_it_goes_on),
+		TEST(test_a_grandchild_is_not_made),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, forget);
+}
