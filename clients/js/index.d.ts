@@ -109,12 +109,31 @@ export interface StartOptions { key?: string; signal?: { event: string; id?: str
 export function connect(options?: Connection): Client;
 export function duration(text: Duration): number;
 
+export interface TestOptions<I> {
+  input?: I;
+  /** In place of what the code executes, by the name of the step. */
+  steps?: Record<string, (key: string, attempt: Attempt) => unknown>;
+  /** Sent when the run is started, by the name of the event. */
+  events?: Record<string, unknown>;
+  approvals?: Record<string, { decision?: "approve" | "reject"; by?: string; comment?: string }>;
+  functions?: readonly Fn<any, any>[];
+  /** false: it is not killed at each of its calls. */
+  crash?: boolean;
+  /** Its output may differ (times, random numbers). */
+  loose?: boolean;
+  timeout?: number;
+  /** The program; default HAPAX, else hapax. */
+  hapax?: string;
+}
+/** Runs it against an engine in memory, without waiting for its sleeps; then once for each of its calls, killed before and after it. */
+export function test<I, O>(fn: Fn<I, O>, options?: TestOptions<I>): Promise<{ status: string; output: O; error: unknown; effects: string[]; crashes: number }>;
+
 /** A step that throws it is not tried again. */
 export class Final extends Error {}
 /** A claimed step that throws it has certainly done nothing, and is tried again. */
 export class NotDone extends Error {}
 export class HapaxError extends Error { readonly status: number; readonly code?: string; readonly problem: unknown }
 export class EntryError extends Error { readonly code?: string; readonly error: unknown; readonly step: string }
-declare const hapax: { function: typeof define; work: typeof work; connect: typeof connect; duration: typeof duration;
+declare const hapax: { function: typeof define; work: typeof work; connect: typeof connect; test: typeof test; duration: typeof duration;
   Final: typeof Final; NotDone: typeof NotDone; HapaxError: typeof HapaxError; EntryError: typeof EntryError };
 export default hapax;

@@ -13,7 +13,7 @@ function define(name, options, code) {
 // Takes turns until stop() is called, or the signal says so; then what is under way is ended, or given back.
 function work(o) {
   const fns = new Map(o.functions.map((f) => [f.name + " " + f.version, f])), active = new Map(), warm = new Map(), end = new AbortController();
-  const leaseMs = duration(o.lease ?? "30s"), worker = { leaseMs, api: new Api(o), callMs: Math.ceil(leaseMs / 3), stopping: false,
+  const leaseMs = duration(o.lease ?? "30s"), worker = { leaseMs, api: o.api ?? new Api(o), fakes: o.fakes, skip: o.skip, callMs: Math.ceil(leaseMs / 3), stopping: false,
     name: o.worker ?? `${os.hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`, log: o.log ?? ((...words) => console.error(...words)) };
   const { api } = worker, { concurrency = 16, keep = 500 } = o, waitMs = Math.min(20000, Math.ceil(leaseMs / 2));
   let freed = () => {};
@@ -38,7 +38,7 @@ function work(o) {
     } catch (error) { worker.log(`${t.run}: ${error.stack}`); } finally { if (active.get(t.run) === run) active.delete(t.run); freed(); }
   }
   async function poll() {
-    const beat = setInterval(() => active.forEach((run) => run.heartbeat()), Math.max(20, leaseMs / 12));
+    const beat = setInterval(() => active.forEach((run) => run.heartbeat()), Math.max(20, leaseMs / 12)).unref();
     try {
       while (!worker.stopping) {
         const max = Math.min(25, concurrency - active.size), sent = clock();
@@ -62,5 +62,6 @@ function work(o) {
   return Object.assign(under, { stop, name: worker.name });
 }
 
-export { define as function, work, connect, duration, Final, NotDone, HapaxError, EntryError };
-export default { function: define, work, connect, duration, Final, NotDone, HapaxError, EntryError };
+const test = async (...all) => (await import("./test.js")).test(...all);
+export { define as function, work, connect, test, duration, Final, NotDone, HapaxError, EntryError };
+export default { function: define, work, connect, test, duration, Final, NotDone, HapaxError, EntryError };

@@ -14,7 +14,7 @@ import uuid
 from .client import Api, AsyncClient, Client, HapaxError, duration
 from .run import Context, EntryError, Final, NotDone, Run
 
-__all__ = ["AsyncClient", "Client", "Context", "EntryError", "Final", "Function", "HapaxError", "NotDone", "Worker", "duration", "function", "work", "work_async"]
+__all__ = ["AsyncClient", "Client", "Context", "EntryError", "Final", "Function", "HapaxError", "NotDone", "Worker", "duration", "function", "test", "work", "work_async"]
 
 
 class Function:
@@ -36,9 +36,10 @@ def function(name, version="1"):
 class Worker:
     """Takes turns until stop() is called; then what is under way is ended, or given back."""
 
-    def __init__(self, functions, concurrency=16, lease="30s", name=None, keep=200, loop=None, log=None, **connection):
+    def __init__(self, functions, concurrency=16, lease="30s", name=None, keep=200, loop=None, log=None, api=None, fakes=None, skip=False, **connection):
         self.functions = {(f.name, f.version): f for f in functions}
-        self.api, self.lease_ms, self.concurrency, self.keep, self.loop = Api(**connection), duration(lease), concurrency, keep, loop
+        self.api, self.lease_ms, self.concurrency, self.keep, self.loop = api or Api(**connection), duration(lease), concurrency, keep, loop
+        self.fakes, self.skip = fakes, skip  # for tests
         self.name = name or "%s-%d-%s" % (socket.gethostname(), os.getpid(), uuid.uuid4().hex[:8])
         self.log = log or (lambda words: print(words, file=sys.stderr))
         self.stopping, self.lock, self.slots = threading.Event(), threading.Lock(), threading.Semaphore(concurrency)
@@ -147,6 +148,12 @@ class Worker:
                     self.slots.release()
         for run in self.warm.values():
             run.close()
+
+
+def test(function, **options):
+    """Runs it against an engine in memory, and once more for each of its calls, killed before and after it: see testing.py."""
+    from .testing import test as run
+    return run(function, **options)
 
 
 def work(functions, **options):

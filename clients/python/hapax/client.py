@@ -132,7 +132,7 @@ class Client:
             return it["output"]
         raise RuntimeError("%s is %s: %s" % (id, it["status"], it["error"]))
 
-    def verb(self, id, verb, **body):
+    def verb(self, id, verb, /, **body):
         return self.call("POST", "workflow-runs/%s/%s" % (encode(id), verb), body)
 
     def signal(self, id, event, data=None, event_id=None):
@@ -183,7 +183,7 @@ class Client:
     def entity_list(self, workflow, **query):
         return self.call("GET", "entities/%s%s" % (encode(workflow), _query(query)))
 
-    def entity_fire(self, workflow, id, step, **body):
+    def entity_fire(self, workflow, id, step, /, **body):
         return self.call("POST", "entities/%s/%s/steps/%s" % (encode(workflow), encode(id), encode(step)), body)
 
     def job_push(self, queue, payload=None, key=None, **more):
@@ -195,7 +195,7 @@ class Client:
     def job_claim(self, queues, owner, max=1, leaseMs=30000, waitMs=0):
         return self.call("POST", "jobs/claim", {"queues": queues, "owner": owner, "max": max, "leaseMs": leaseMs, "waitMs": waitMs})
 
-    def job(self, id, verb, **body):
+    def job(self, id, verb, /, **body):
         """heartbeat, complete, fail or redrive."""
         return self.call("POST", "jobs/%s/%s" % (encode(id), verb), body)
 

@@ -618,11 +618,12 @@ class Context:
         return handle.result() if self._blocking else handle
 
     def step(self, name, fn, **options):
-        work = _work(fn, **options)
+        fakes = self._run.worker.fakes
+        work = _work(fakes(name, fn, options.get("effect", "keyed")) if fakes else fn, **options)
         return self._ask("step", name, {"effect": work["effect"], "onUnknown": work["on_unknown"]}, work=work)
 
     def sleep(self, name, time):
-        return self._ask("sleep", name, {"until": time.isoformat()} if hasattr(time, "isoformat") else {"forMs": duration(time)})
+        return self._ask("sleep", name, {"until": time.isoformat()} if hasattr(time, "isoformat") else {"forMs": 1 if self._run.worker.skip else duration(time)})
 
     def event(self, name, event=None, timeout=None):
         return self._ask("event", name, {"event": event or name, **({"timeoutMs": duration(timeout)} if timeout else {})})
