@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # kill -9, again and again, on a run with many children: each is there once, each effect has one key, and a cancel in the middle leaves
-# nothing that was done and not undone.
+# nothing that was done and not undone. ITEMS, KILLS and STORE say how many, how often and where (tests/soak/map_kill.sh).
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import os
 import random
 import server
 import time
 from server import Server, Service, until, write
 
-ITEMS = 300
-KILLS = 12
+ITEMS = int(os.environ.get("ITEMS", 300))
+KILLS = int(os.environ.get("KILLS", 12))
+STORE = os.environ.get("STORE", "sqlite:h.db")
 SEED = random.randrange(1 << 32)
 print(f"# children_kill: seed {SEED}")
 random.seed(SEED)
@@ -16,7 +18,7 @@ random.seed(SEED)
 
 def serve(dir, service):
 	write(dir / "workflows/leaf.json", {
-		"workflow": "leaf", "kind": "run",
+		"workflow": "leaf", "kind": "run", "lease": "1s",
 		"actions": {
 			"Do": {"kind": "http", "url": service.url + "/do", "effect": "keyed"},
 			"Undo": {"kind": "http", "url": service.url + "/undo", "effect": "keyed"}},
@@ -24,7 +26,7 @@ def serve(dir, service):
 		"output": "{n: .input.n}",
 	})
 	write(dir / "workflows/tree.json", {
-		"workflow": "tree", "kind": "run",
+		"workflow": "tree", "kind": "run", "lease": "1s",
 		"steps": [
 			{"name": "many", "type": "map", "over": ".input.items", "workflow": "leaf", "input": "{n: .item}", "concurrency": 20,
 				"save_as": "many"},
@@ -33,7 +35,7 @@ def serve(dir, service):
 				"y": [{"name": "y1", "type": "external_event", "event": "go"}]}}],
 		"output": "[(.state.many | length), .state.many[0].n, .state.many[-1].n]",
 	})
-	return Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "workflows")
+	return Server(dir, "serve", "--db", STORE, "--workflows", "workflows")
 
 
 def kill(hapax):
