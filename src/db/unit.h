@@ -31,7 +31,7 @@
 #include "base/error.h"
 #include "db/stmt.h"
 
-#define UNIT_LINES_MAX 30
+#define UNIT_LINES_MAX 36
 #define UNIT_SUBJECTS_MAX 8
 #define UNIT_WAKES_MAX 8
 #define UNIT_OFFERS_MAX 4
