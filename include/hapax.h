@@ -1,12 +1,11 @@
 /*
  * hapax.h — the public face of libhapax.
  *
- * Hapax moves a business process forward step by step, each step's effect once. This header is what an
- * embedding program sees. It grows with the engine; everything declared here is exported and stable,
- * everything else in the library is hidden by the linker's version script.
+ * Hapax moves a business process forward step by step, each step's effect once. This header is what an embedding program sees. All that
+ * it declares is exported and stable, everything else in the library is hidden by the linker's version script.
  *
- * Errors are values: a call returns `enum hx_code` and, where there is more to say, fills a caller-supplied
- * `struct hx_error`. The list below is the only list: text, HTTP status and exit code all come from it.
+ * Errors are values: a call returns `enum hx_code` and, where there is more to say, fills a caller-supplied `struct hx_error`. The list
+ * below is the only list: text, HTTP status and exit code all come from it.
  */
 #ifndef HAPAX_H
 #define HAPAX_H
@@ -27,7 +26,6 @@ extern "C" {
  * that is not set is refused, too.
  *
  *	struct hx_run_request request = {HX_SIZE(hx_run_request), .workflow = "order"};
- *
  * Elements of arrays (hx_native, hx_gate_field, hx_gate_write, hx_value) have none and never change; what the library fills
  * (hx_result, hx_native_call …) may get members at its end.
  */
@@ -61,6 +59,9 @@ extern "C" {
 	X(ALREADY_COMPLETED, 15, 409, 5, "it has been completed, and cannot be undone this way") \
 	X(RESTARTED, 58, 409, 5, "the run was restarted: another one goes on in its place") \
 	X(NO_LONGER_MATCHES, 56, 409, 5, "it does not match what was asked for any more") \
+	X(SEQ_CONFLICT, 70, 409, 5, "another call was taken after the sequence number that this one names") \
+	X(CANCELLED, 71, 409, 5, "the run is being cancelled: nothing new is begun") \
+	X(NAME_TAKEN, 72, 409, 5, "a definition of another kind has this name") \
 	X(STALE_FENCE, 16, 409, 5, "the claim has passed to another owner") \
 	X(ENTRY_LOCKED, 17, 409, 5, "it is being processed, please do not submit it again") \
 	X(IN_FLIGHT, 18, 409, 5, "the first request with this key is still in flight, or its outcome is not known") \
@@ -72,6 +73,10 @@ extern "C" {
 	X(UNSUPPORTED_ENCODING, 23, 415, 2, "the body is encoded in a way that is not read here") \
 	X(EXPECTATION_FAILED, 24, 417, 2, "the expectation is not one that can be met") \
 	X(INVALID, 25, 422, 2, "the action rejected its input") \
+	X(BAD_ENTRY, 73, 422, 2, "the journal does not take this entry") \
+	X(STEP_OPEN, 74, 422, 2, "a step is begun: its outcome comes before the end of the turn") \
+	X(NOTHING_TO_WAIT_FOR, 75, 422, 2, "there is nothing that this could wait for") \
+	X(JOURNAL_FULL, 76, 422, 6, "the journal has no room for this") \
 	X(KEY_REUSED, 46, 422, 2, "this key has a run of another workflow") \
 	X(CALLER_MISMATCH, 48, 422, 2, "this key was used by another caller") \
 	X(FINGERPRINT_MISMATCH, 26, 422, 2, "this key was used with another request") \
@@ -121,16 +126,13 @@ struct hx_error {
 
 /* The stable upper-case name of a code, e.g. "CLAIM_FAILED". Never NULL, also for a number out of range. */
 const char *hx_code_name(enum hx_code code);
-/* One sentence for people. */
+/* One sentence for people; the HTTP status that the API answers with; the exit code of the command line. */
 const char *hx_code_text(enum hx_code code);
-/* The HTTP status that the API answers with. */
 int hx_code_http_status(enum hx_code code);
-/* The exit code of the command line. */
 int hx_code_exit(enum hx_code code);
 
-/* The version of the library that is running (the header's is HX_VERSION). */
+/* The version of the library that is running, and as a number (the header's are HX_VERSION and HX_VERSION_NUMBER). */
 const char *hx_version(void);
-/* The same as a number (the header's is HX_VERSION_NUMBER). */
 int hx_version_number(void);
 
 /* ---- the gate: one request per key ---- */
@@ -236,7 +238,6 @@ struct hx_gate_store {
  * written, or finds nothing and writes it once. That needs a store that is a database (sqlite:, postgres://). Work that
  * has an effect elsewhere is protected as by `hapax gate`: a crash in the middle leaves a record whose lease runs out,
  * and then it is done again (or, with `hold`, not before a person has forgotten the record).
- *
  * All calls block until the store has answered, and may be made from any thread; an entry belongs to one at a time. The gate's
  * own threads block all signals, and no handler or mask of the program is changed.
  */
@@ -385,7 +386,6 @@ void hx_gate_entry_free(struct hx_gate_entry *entry);
  *
  * It is the engine of `hapax serve` without its door: the same store, definitions and promises, and whatever the process
  * dies of, the next one goes on from what was committed.
- *
  * Calls block until the store has answered. They may be made from any thread, several at once, and from native functions
  * (which must not close the engine, and should not wait for runs: they hold one of few threads). The engine's own threads
  * block all signals, and no handler or mask of the program is changed. A child after fork() must not use the engine, nor

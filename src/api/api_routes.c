@@ -125,6 +125,16 @@ static const struct route routes[] = {
 	{"POST", "/api/v1/jobs/{id}/redrive", api_job_redrive, ROUTE_EXECUTE, "Gives a parked job another try.",
 	 .one_unit = true, .id = "redriveJob", .answers = {{200, "JobSettled"}}, .errors = {HX_WRONG_STATUS}},
 
+	{"POST", "/api/v1/functions/claim", api_function_claim, ROUTE_EXECUTE, "Claims turns of functions, waiting for some if need be.",
+	 .id = "claimTurns", .body = "TurnClaim", .answers = {{200, "TurnsClaimed"}}, .errors = {HX_NAME_TAKEN}},
+	{"GET", "/api/v1/functions/runs/{id}/journal", api_function_read, ROUTE_READ, "Reads the journal of a function on.",
+	 .id = "readJournal", .query = {{"fence", "Version"}, {"after", "Count"}}, .answers = {{200, "JournalPage"}},
+	 .errors = {HX_STALE_FENCE, HX_RUN_EXPIRED}},
+	{"POST", "/api/v1/functions/runs/{id}/journal", api_function_journal, ROUTE_EXECUTE, "Writes the journal of a function on.",
+	 .id = "writeJournal", .body = "JournalCall", .answers = {{200, "JournalTaken"}},
+	 .errors = {HX_STALE_FENCE, HX_SEQ_CONFLICT, HX_CANCELLED, HX_WRONG_STATUS, HX_BAD_ENTRY, HX_STEP_OPEN, HX_NOTHING_TO_WAIT_FOR,
+		    HX_JOURNAL_FULL, HX_RUN_EXPIRED}},
+
 	{"POST", "/api/v1/batches", api_batch_create, ROUTE_EXECUTE, "Creates a batch with its items.",
 	 .id = "createBatch", .query = {{"wait", "Wait"}}, .body = "BatchCreate",
 	 .answers = {{201, "BatchCreated"}, {200, "BatchCreated"}},

@@ -221,6 +221,8 @@ static void created(struct api_query *query, enum hx_code code)
 
 	if (!code)
 		tell_created(c, tell_query);
+	else if (code == HX_NOT_FOUND)
+		api_no_workflow(query->call, slice_str(c->start.spec.machine->definition->name), "run");
 	else if (code != HX_ALREADY_EXISTS || !c->start.spec.key.p)
 		api_query_tell(query, code);
 	else if (gate)
@@ -369,7 +371,7 @@ static enum hx_code runs_answered_show(struct api_query *query, const struct uni
 
 void api_run_show(struct http_call *call)
 {
-	struct api_query query = {.call = call, .read = run_read, .answered = runs_answered_show};
+	struct api_query query = {.call = call, .read = run_read_shown, .answered = runs_answered_show};
 	struct api_wait wait = {.kind = &run_waits, .call = call, .wrap = RUN_BARE};
 
 	if (!api_wait_parse(call, &wait.wait_ms) || !api_run_id(call, &wait.subject))

@@ -2,6 +2,10 @@
 #include "api/run_json.h"
 
 #include "api/row_json.h"
+#include "base/json_write.h"
+#include "flow/function.h"
+
+#define ENTRIES_BYTES_MAX (96u << 20)
 
 /* What a run shows of itself, whether it was read whole or is one of a list. */
 struct run_shown {
@@ -181,6 +185,70 @@ static void add_step(struct strbuf *text, const struct run_row *row, const struc
 		add_untouched(text, step, step->position < row->position ? RUN_STEP_SKIPPED : RUN_PENDING);
 }
 
+/* ---- of a function ---- */
+
+static const char *entry_status(const struct function_entry *e)
+{
+	static const char *const statuses[] = {
+		[ENTRY_BEGUN] = RUN_RUNNING,        [ENTRY_RETRY] = RUN_WAITING,
+		[ENTRY_UNKNOWN] = RUN_STEP_UNKNOWN, [ENTRY_OPEN] = RUN_WAITING,
+		[ENTRY_DONE] = RUN_STEP_COMPLETED,  [ENTRY_FAILED] = RUN_STEP_FAILED,
+		[ENTRY_DROPPED] = RUN_STEP_SKIPPED,
+	};
+
+	return statuses[e->state];
+}
+
+static void add_entry_step(struct strbuf *text, const struct function_entry *e, int64_t undone_at)
+{
+	LOCAL_STRBUF(name, FUNCTION_NAME_BYTES_MAX + 32);
+
+	entry_write_name(e, &name);
+	strbuf_add_char(text, '{');
+	json_more_text(text, "name", strbuf_slice(&name));
+	json_more_word(text, "kind", entry_kinds[e->kind]);
+	json_more_word(text, "status", entry_status(e));
+	json_more_int(text, "attempt", e->attempt);
+	json_more_json(text, "output", e->output);
+	json_more_json(text, "error", e->state == ENTRY_DONE ? slice_of(NULL, 0) : e->error);
+	json_more_time(text, "startedAt", e->started_at);
+	json_more_time(text, "completedAt", e->completed_at);
+	if (undone_at)
+		json_more_time(text, "compensatedAt", undone_at);
+	strbuf_add_char(text, '}');
+}
+
+static void add_entry_steps(struct strbuf *text, const struct db_rows *rows)
+{
+	LOCAL_ARENA(arena, ENTRIES_BYTES_MAX);
+
+	strbuf_add_str(text, ",\"steps\":[");
+	for (size_t i = 0; rows && i < rows->n; i++) {
+		struct function_entry e = entry_of_row(rows, i, &arena);
+		const struct db_value *undone_at = db_cell(rows, i, FUNCTION_STEP_UNDONE_AT);
+
+		strbuf_add_str(text, i ? "," : "");
+		add_entry_step(text, &e, undone_at->type == DB_NULL ? 0 : undone_at->i);
+	}
+	strbuf_add_char(text, ']');
+	text->failed |= arena.failed;
+}
+
+/* The first that has not ended. */
+static struct slice current_entry(const struct db_rows *rows, struct arena *arena)
+{
+	for (size_t i = 0; rows && i < rows->n; i++) {
+		struct function_entry e = entry_of_row(rows, i, arena);
+		LOCAL_STRBUF(name, FUNCTION_NAME_BYTES_MAX + 32);
+
+		if (entry_has_ended(e.state))
+			continue;
+		entry_write_name(&e, &name);
+		return arena_copy(arena, strbuf_slice(&name));
+	}
+	return slice_of(NULL, 0);
+}
+
 static void add_steps(struct strbuf *text, const struct run_row *row)
 {
 	const struct run_definition *definition = row->definition;
@@ -199,6 +267,7 @@ static void add_steps(struct strbuf *text, const struct run_row *row)
 void run_json_add(const struct run_row *row, struct strbuf *text)
 {
 	const struct run_definition *definition = row->definition;
+	LOCAL_ARENA(arena, ENTRIES_BYTES_MAX);
 	struct run_shown shown = {
 		.row = row,
 		.subject = row->subject,
@@ -223,9 +292,14 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 		.updated_at = row->updated_at,
 	};
 
+	if (definition->is_function)
+		shown.step = current_entry(row->entries, &arena);
 	strbuf_add_char(text, '{');
 	row_json_struct(text, members, &shown);
-	add_steps(text, row);
+	if (definition->is_function)
+		add_entry_steps(text, row->entries);
+	else
+		add_steps(text, row);
 	strbuf_add_char(text, '}');
 }
 

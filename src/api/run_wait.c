@@ -22,6 +22,7 @@ enum hx_code run_wait_show_started(struct run_start *start, const struct unit_re
 	LOCAL_ARENA(arena, ROW_BYTES_MAX);
 	enum hx_code code = run_start_found(start, result, &arena);
 
+	start->row.entries = &result->rows[RUN_LINE_ENTRIES];
 	*ret_wrap = start->differs ? RUN_WAS_THERE_WITH_OTHER_INPUT : RUN_WAS_THERE;
 	if (!code)
 		run_wait_wrap(&start->row, *ret_wrap, text);
@@ -35,6 +36,7 @@ enum hx_code run_wait_show(struct http_call *call, const struct unit_result *res
 	LOCAL_ARENA(arena, ROW_BYTES_MAX);
 	enum hx_code code = runs_take(api_parts(call)->runs, result, &arena, ret_row);
 
+	ret_row->entries = &result->rows[RUN_LINE_ENTRIES];
 	if (!code)
 		run_wait_wrap(ret_row, wrap, text);
 	return code;
@@ -63,7 +65,7 @@ static void show_created(struct api_wait *wait)
 _Static_assert(RUN_CREATED == API_WAIT_NEW, "a run that was created is told with 201");
 
 const struct api_wait_kind run_waits = {
-	.read = run_read,
+	.read = run_read_shown,
 	.show = show_waited_run,
 	.has_ended = runs_has_ended,
 	.topic = run_end_topic,

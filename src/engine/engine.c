@@ -12,6 +12,7 @@
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
 #include "engine/fences.h"
+#include "engine/functions.h"
 #include "engine/janitors.h"
 #include "engine/keyring.h"
 #include "engine/nodes.h"
@@ -212,6 +213,8 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code)
 		code = runs_start(&e->parts, &e->parts.runs, err);
 	if (!code)
+		code = functions_start(&e->parts, &e->parts.functions, err);
+	if (!code)
 		code = batches_start(&e->parts, &e->parts.batches, err);
 	if (!code)
 		code = schedules_start(&e->parts, &e->parts.schedules, err);
@@ -331,6 +334,7 @@ static int64_t drain_batches(struct engine *engine, int64_t drain_ms)
 void engine_begin_no_more(struct engine *engine)
 {
 	runs_close(engine->parts.runs);
+	functions_close(engine->parts.functions);
 	batches_close(engine->parts.batches);
 	schedules_close(engine->parts.schedules);
 	feeder_close(&engine->dispatcher.feeder);
@@ -366,6 +370,7 @@ void engine_free(struct engine *engine)
 	retention_free(engine->retention);
 	schedules_free(engine->parts.schedules);
 	batches_free(engine->parts.batches);
+	functions_free(engine->parts.functions);
 	runs_free(engine->parts.runs);
 	feeder_release(&engine->dispatcher.feeder);
 	janitors_release(&engine->janitors);

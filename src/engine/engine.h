@@ -14,6 +14,7 @@
  *   janitors      one recurring sweep per module, and the engine's own        (janitors.c)
  *   dispatcher    claims due jobs and delivers them                           (dispatcher.c)
  *   runs          seizes due runs and drives them                             (runs.c)
+ *   functions     looks at due functions and lapsed turns                     (functions.c)
  *   batches       seizes due batches and works on them, or tears them down    (batches.c)
  *   retention     deletes what was finished long ago                          (retention.c)
  *   backlog       counts what is due, for metrics                             (backlog.c)

@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "engine/batches.h"
 #include "engine/engine.h"
+#include "engine/functions.h"
 #include "engine/runs.h"
 #include "flow/entity_step.h"
 #include "flow/job.h"
@@ -59,6 +60,9 @@ static void make_rules(struct module_janitor *m)
 		{.kind = run_kind(), .claim_into = RUN_RUNNING, .hand_over = true},
 		{.kind = run_kind(), .claim_into = RUN_CANCELLING, .hand_over = true},
 		{.kind = run_kind(), .claim_into = RUN_PAUSED, .hand_over = true},
+		{.kind = function_kind(), .claim_into = RUN_RUNNING, .hand_over = true},
+		{.kind = function_kind(), .claim_into = RUN_CANCELLING, .hand_over = true},
+		{.kind = function_kind(), .claim_into = RUN_PAUSED, .hand_over = true},
 		{.kind = batch_kind(), .claim_into = BATCH_LOADING, .hand_over = true},
 		{.kind = batch_kind(), .claim_into = BATCH_RUNNING, .hand_over = true},
 		{.kind = batch_kind(), .claim_into = BATCH_CANCELLING, .hand_over = true},
@@ -190,6 +194,8 @@ static void swept(struct seat *seat, enum hx_code code)
 
 		if (claim->rule->kind == run_kind())
 			runs_take_over(m->all->parts->runs, claim->subject);
+		else if (claim->rule->kind == function_kind())
+			functions_look_at(m->all->parts->functions, claim->subject);
 		else if (claim->rule->kind == batch_kind())
 			batches_take(m->all->parts->batches, claim->subject);
 		else if (claim->rule->hand_over)

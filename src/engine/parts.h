@@ -23,6 +23,7 @@ struct engine_parts {
 	struct gate_store *
 		gate_store; /* records of idempotency keys: in the engine's store, so that a unit of work can carry one */
 	struct runs *runs;
+	struct functions *functions;
 	struct batches *batches;
 	struct schedules *schedules;
 	struct backlog *backlog;

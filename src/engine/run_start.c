@@ -2,6 +2,7 @@
 #include "engine/run_start.h"
 
 #include "base/json_canonical.h"
+#include "flow/function.h"
 
 static enum hx_code check_input(const struct json *input, struct hx_error *err)
 {
@@ -37,6 +38,13 @@ static enum hx_code check_key(struct slice key, struct hx_error *err)
 	return HX_OK;
 }
 
+/* No definition has the name. Whether anybody polls for it, the unit that creates asks. */
+static bool may_be_function(struct definitions *definitions, struct slice name)
+{
+	return name.n && name.n <= FUNCTION_NAME_BYTES_MAX && !definitions_find(definitions, name) &&
+	       !definitions_batch(definitions, name);
+}
+
 enum hx_code run_start_init(struct run_start *start, struct engine *engine, const struct run_wanted *wanted,
 			    struct hx_error *err)
 {
@@ -54,6 +62,11 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 			 /* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
 			 .due_in_ms = runs_head_start_ms(engine_parts(engine)->runs)},
 	};
+	if (!start->spec.machine && wanted->arena &&
+	    may_be_function(engine_parts(engine)->definitions, wanted->workflow)) {
+		start->spec.machine = run_function_new(wanted->workflow, wanted->arena);
+		start->spec.due_in_ms = 0;
+	}
 	if (!start->spec.machine)
 		return HX_NOT_FOUND;
 	code = check_input(wanted->input, err);
@@ -79,6 +92,8 @@ void run_start_build(struct run_start *start, const struct single *single, struc
 
 enum hx_code run_start_answered(const struct unit_result *result)
 {
+	if (result->verdict == UNIT_REFUSED)
+		return HX_NOT_FOUND;
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
 }
 
@@ -92,7 +107,7 @@ void run_start_take_created(struct run_start *start, const struct single *single
 
 void run_start_build_find(const struct run_start *start, struct unit *unit)
 {
-	run_read_key(unit, start->spec.workspace, start->spec.key);
+	run_read_key_shown(unit, start->spec.workspace, start->spec.key);
 }
 
 /* By what they say, not by their bytes. What cannot be told apart for want of memory is told as the same. */

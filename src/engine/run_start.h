@@ -42,7 +42,7 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 uint64_t run_start_lane(const struct run_start *start);
 
 void run_start_build(struct run_start *start, const struct single *single, struct unit *unit);
-/* HX_ALREADY_EXISTS: its key has a run. */
+/* HX_ALREADY_EXISTS: its key has a run. HX_NOT_FOUND: there is no such workflow, and nobody polls for such a function. */
 enum hx_code run_start_answered(const struct unit_result *result);
 /* The row, from what is known before that unit runs. */
 void run_start_take_created(struct run_start *start, const struct single *single);

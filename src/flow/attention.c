@@ -1,9 +1,20 @@
 /* See attention.h. One text lists and counts, so that what is counted is what is listed. */
 #include "flow/attention.h"
 
-const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "failed_compensation", "failed_run",
-				       "approval",      "paused_run",     "parked_job",          "parked_after_effect",
-				       "unknown_items", "stuck_teardown", "late_schedule",       NULL};
+const char *const attention_kinds[] = {"held_claim",
+				       "unknown_step",
+				       "failed_compensation",
+				       "failed_run",
+				       "approval",
+				       "paused_run",
+				       "parked_job",
+				       "parked_after_effect",
+				       "unknown_items",
+				       "stuck_teardown",
+				       "late_schedule",
+				       "held_function",
+				       "unpolled_function",
+				       NULL};
 
 /* clang-format off */
 
@@ -16,7 +27,8 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 	where("e", " OR e.workspace = ''") most
 #define RUNS(where, most) \
 	"SELECT CASE WHEN s.status = 'FAILED' THEN 'failed_run' WHEN r.awaits LIKE 'approval %' THEN 'approval'" \
-	" WHEN s.status = 'CANCELLING' AND coalesce(r.step_status, '') <> 'UNKNOWN' THEN 'failed_compensation' ELSE 'unknown_step' END," \
+	" WHEN s.status = 'CANCELLING' AND coalesce(r.step_status, '') <> 'UNKNOWN' THEN 'failed_compensation'" \
+	" WHEN r.definition_version = 0 AND coalesce(r.step_status, '') <> 'UNKNOWN' THEN 'held_function' ELSE 'unknown_step' END," \
 	" s.id, r.workflow, '', s.status, s.updated_at," \
 	" CASE WHEN r.awaits LIKE 'approval %' THEN substr(r.awaits, 10) END, r.error, s.version" \
 	" FROM hx_run r JOIN hx_subject s ON s.id = r.subject" \
@@ -29,6 +41,18 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 	" AND s.owner IS NULL AND coalesce(r.awaits, '') <> 'person'" \
 	" AND NOT EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = r.job)" \
 	where("r", "") most
+#define PAUSED_FUNCTIONS(where, most) \
+	"SELECT 'paused_run', s.id, r.workflow, '', s.status, s.updated_at, CAST(NULL AS text), CAST(NULL AS text), s.version" \
+	" FROM hx_subject s CROSS JOIN hx_run r WHERE r.subject = s.id AND s.status = 'PAUSED' AND s.kind = " ATTENTION_FUNCTIONS \
+	" AND s.owner IS NULL AND coalesce(r.awaits, '') <> 'person'" \
+	where("r", "") most
+/* A turn is due for two minutes, and nobody polls for its version: polls are written down once a minute. */
+#define UNPOLLED(where, most) \
+	"SELECT 'unpolled_function', f.subject, f.name, '', s.status, f.turn_at, f.version, CAST(NULL AS text), s.version" \
+	" FROM hx_function f JOIN hx_subject s ON s.id = f.subject WHERE f.turn_at IS NOT NULL AND f.turn_at < (SELECT hx_now_ms()) - 120000" \
+	" AND NOT EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = f.workspace AND p.name = f.name" \
+	" AND (f.version IS NULL OR p.version = f.version) AND p.at > (SELECT hx_now_ms()) - 120000)" \
+	where("f", "") most
 #define JOBS(where, most) \
 	"SELECT CASE WHEN j.queue = 'after-effects' THEN 'parked_after_effect' ELSE 'parked_job' END, j.subject, j.workflow, '', s.status," \
 	" j.ended_at, CASE WHEN j.action = '' THEN j.queue ELSE j.action END, j.error, s.version" \
@@ -58,12 +82,14 @@ const char *const attention_kinds[] = {"held_claim",    "unknown_step",   "faile
 DB_STMT(stmt_list, "attention_list", "ttiii", "titttitti",
 	"SELECT kind, subject, workflow, name, status, since, step, detail, version FROM ("
 	CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL "
+	PAUSED_FUNCTIONS(OF_WORKSPACE, "") " UNION ALL " UNPOLLED(OF_WORKSPACE, "") " UNION ALL "
 	JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") " UNION ALL " SCHEDULES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
 	" ORDER BY since, subject LIMIT ?5");
 
 DB_STMT(stmt_count, "attention_count", "ii", "ttii",
 	COUNT_BY_NAME("workflow", "min", "since", "", "SELECT * FROM ("
 	CLAIMS(OF_ALL, " LIMIT ?1") ") c UNION ALL SELECT * FROM (" RUNS(OF_ALL, " LIMIT ?1") ") r UNION ALL SELECT * FROM ("
+	PAUSED_FUNCTIONS(OF_ALL, " LIMIT ?1") ") q UNION ALL SELECT * FROM (" UNPOLLED(OF_ALL, " LIMIT ?1") ") u UNION ALL SELECT * FROM ("
 	PAUSED(OF_ALL, " LIMIT ?1") ") p UNION ALL SELECT * FROM (" JOBS(OF_ALL, " LIMIT ?1") ") j UNION ALL SELECT * FROM (" BATCHES(OF_ALL, " LIMIT ?1") ") b UNION ALL SELECT * FROM (" SCHEDULES(OF_ALL, " LIMIT ?1") ") c"));
 
 /* clang-format on */

@@ -49,8 +49,9 @@ void attention_list(struct unit *unit, const struct attention_filter *filter);
 void attention_count(struct unit *unit, int64_t most, int64_t limit);
 
 extern const char *const attention_kinds[]; /* ends with NULL */
-#define ATTENTION_KINDS 11
-#define ATTENTION_RUNS "6223150775284038661" /* run_kind(), as it stands in the index 0027_paused */
+#define ATTENTION_KINDS 13
+#define ATTENTION_RUNS "6223150775284038661"      /* run_kind(), as it stands in the index 0027_paused */
+#define ATTENTION_FUNCTIONS "4358593838217601458" /* function_kind(), as it stands in an index of 0045_functions */
 
 /*
  * The text of such a count: of `rows` with kind, `name` and a time, of which `oldest` makes one; ?2 is the limit, and `first`

@@ -9,6 +9,7 @@
 
 #include "flow/audit_parts.h"
 #include "flow/batch.h"
+#include "flow/function.h"
 #include "flow/job.h"
 #include "flow/run.h"
 
@@ -87,7 +88,7 @@ static int64_t kind_of(const struct audit_noun *noun, const struct db_value *row
 	if (noun == &audit_job)
 		return job_kind();
 	if (noun == &audit_run)
-		return run_kind();
+		return row[KIND].i == function_kind() ? function_kind() : run_kind();
 	if (noun == &audit_batch)
 		return batch_kind();
 	if (noun == &audit_account)

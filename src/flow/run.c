@@ -5,6 +5,7 @@
 #include "flow/run.h"
 
 #include "flow/attribute.h"
+#include "flow/function.h"
 #include "flow/page.h"
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
@@ -117,12 +118,15 @@ DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID, PER
 	" AND (r.workflow || '@' || r.definition_version NOT IN (SELECT value FROM " names ")"                         \
 	" OR EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = r.subject AND s.status = 'CANCELLING'))"
 
+/* Functions are looked at by others (engine/functions.h): there is nothing here to drive them by. */
+#define NO_FUNCTION " AND r.definition_version > 0" /* mutant: function-driven -> " AND 1 = 1" */
+
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
 DB_STMT(stmt_scan_due, "run_scan_due", "it", "i",
-	"SELECT subject FROM hx_run r WHERE due_at <= (SELECT hx_now_ms())" NOT_LEFT("{list2}") " ORDER BY due_at LIMIT ?1");
+	"SELECT subject FROM hx_run r WHERE due_at <= (SELECT hx_now_ms())" NO_FUNCTION NOT_LEFT("{list2}") " ORDER BY due_at LIMIT ?1");
 
 DB_STMT(stmt_next_due, "run_next_due", "t", "i",
-	"SELECT min(due_at) FROM hx_run r WHERE due_at IS NOT NULL" NOT_LEFT("{list1}"));
+	"SELECT min(due_at) FROM hx_run r WHERE due_at IS NOT NULL" NO_FUNCTION NOT_LEFT("{list1}"));
 
 DB_STMT(stmt_job_ended, "run_job_ended", "ii", "",
 	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2");
@@ -140,6 +144,19 @@ const struct run_machine *run_machine_new(const struct run_definition *definitio
 	if (!machine || !sql)
 		return NULL;
 	*machine = (struct run_machine){definition, version, sql};
+	return machine;
+}
+
+const struct run_machine *run_function_new(struct slice name, struct arena *arena)
+{
+	struct run_machine *machine = arena_zalloc(arena, sizeof *machine);
+	struct run_definition *definition = arena_zalloc(arena, sizeof *definition);
+	struct slice copied = arena_copy(arena, name);
+
+	if (!machine || !definition || !copied.p)
+		return NULL;
+	*definition = (struct run_definition){.name = copied.p, .is_function = true};
+	*machine = (struct run_machine){.definition = definition, .version = RUN_FUNCTION};
 	return machine;
 }
 
@@ -167,16 +184,19 @@ void run_describe(struct run_spec *spec, struct arena *arena)
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
 {
 	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
+	bool function = spec->machine->definition->is_function;
 
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
 		 db_str(spec->machine->definition->name), db_int(spec->machine->version), db_optional(spec->key),
 		 db_text(spec->requester), spec->traceparent.n ? db_text(spec->traceparent) : db_null(),
-		 db_text(spec->input), db_int(stamp->at.ms + spec->due_in_ms), db_int(stamp->at.ms),
-		 times_out_at ? db_int(times_out_at) : db_null(), db_optional(spec->attributes));
-	subject_insert(unit, stamp, spec->subject, run_kind(), RUN_PENDING);
+		 db_text(spec->input), function ? db_null() : db_int(stamp->at.ms + spec->due_in_ms),
+		 db_int(stamp->at.ms), times_out_at ? db_int(times_out_at) : db_null(), db_optional(spec->attributes));
+	subject_insert(unit, stamp, spec->subject, function ? function_kind() : run_kind(), RUN_PENDING);
 	if (spec->attributes.p)
 		attributes_of_run(unit, spec->subject); /* mutant: run-without-its-index -> ; */
-	if (!spec->due_in_ms)
+	if (function)
+		function_create(unit, stamp, spec);
+	else if (!spec->due_in_ms)
 		unit_wake(unit, RUN_TOPIC);
 }
 
@@ -209,6 +229,18 @@ void run_read_key(struct unit *unit, struct slice workspace, struct slice key)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key, db_text(workspace), db_text(key));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key_steps, db_text(workspace), db_text(key));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read_key_job, db_text(workspace), db_text(key));
+}
+
+void run_read_shown(struct unit *unit, struct slice workspace, int64_t subject)
+{
+	run_read(unit, workspace, subject);
+	function_read_steps(unit, subject);
+}
+
+void run_read_key_shown(struct unit *unit, struct slice workspace, struct slice key)
+{
+	run_read_key(unit, workspace, key);
+	function_read_key_steps(unit, workspace, key);
 }
 
 void run_read_event(struct unit *unit, int64_t subject, struct run_awaited awaited)

@@ -108,6 +108,10 @@ struct run_machine {
 const struct run_machine *run_machine_new(const struct run_definition *definition, int64_t version,
 					  struct arena *arena);
 
+/* The one of a function of this name, which has neither definition nor steps here (flow/function.h). */
+const struct run_machine *run_function_new(struct slice name, struct arena *arena);
+#define RUN_FUNCTION 0 /* the version of the definition in the row of a function */
+
 /* Finds the machine of a run's definition and version; NULL: this node does not know it (yet). Pure. */
 #define RUN_NEWEST 0 /* the version in force */
 typedef const struct run_machine *(*run_machine_fn)(const void *context, struct slice workflow, int64_t version);
@@ -195,6 +199,10 @@ enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */,
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);
+/* The same, and as a fourth line the entries of a function, for whoever shows it (run_row.entries). */
+void run_read_shown(struct unit *unit, struct slice workspace, int64_t subject);
+void run_read_key_shown(struct unit *unit, struct slice workspace, struct slice key);
+enum { RUN_LINE_ENTRIES = 3 };
 
 /* run_event.name is what the run would await for it: "event NAME", "approval STEP". */
 struct run_awaited {
@@ -294,6 +302,7 @@ struct run_row {
 	struct slice renamed; /* names of steps in keys, where they are others: run_fit.h; the same */
 	size_t position;      /* where it stands; steps_n: at the end */
 	const struct run_done *done;
+	const struct db_rows *entries; /* of a function, while they are there: function_read_steps(); NULL: not read */
 	struct run_stood stood;
 	int64_t step_started_at;                                         /* 0: it has not */
 	int64_t created_at, started_at, completed_at, updated_at, until; /* 0: not */

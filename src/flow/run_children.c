@@ -3,6 +3,7 @@
 
 #include "base/id.h"
 #include "flow/attribute.h"
+#include "flow/function.h"
 #include "flow/subject_change.h"
 
 /* clang-format off */
@@ -57,7 +58,7 @@ DB_STMT(stmt_ended, "run_child_ended", "it", "",
 /* Whose child it is says its row: a restart may have passed it on. The first branch that is done is the winner, whoever is done later. */
 DB_STMT(stmt_tell, "run_child_tells", "ii", "",
 	"UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE coalesce(winner, ?2) END," /* mutant: winner-overwritten -> "UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE ?2 END," */
-	" due_at = CASE WHEN awaits = 'child' AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status <> 'PAUSED')"
+	" due_at = CASE WHEN awaits = 'child' AND definition_version > 0 AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status <> 'PAUSED')"
 	" THEN coalesce(due_at, hx_now_ms()) ELSE due_at END{from}" /* mutant: parent-not-due -> " THEN due_at ELSE due_at END{from}" */
 	" WHERE subject = (SELECT c.parent FROM hx_run c WHERE c.subject = ?1)");
 
@@ -152,6 +153,7 @@ void run_child_ended(struct unit *unit, const struct run_row *row, const char *t
 			: failed ? CHILD_FAILED
 				 : CHILD_CANCELLED));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->subject), db_int(done ? row->parent_n : -1));
+	function_due(unit, row->parent); /* if it is one */
 	unit_wake(unit, RUN_TOPIC);
 }
 

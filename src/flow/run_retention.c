@@ -3,7 +3,7 @@
  *
  *   run        stays, with its key: expired = 1, without input, output, error, trace and requester
  *   subject    stays, with the head of the history: the last word on rows that are gone
- *   run_step, run_event, history with its notes   go
+ *   run_step, run_event, history with its notes, and of a function its row and its journal   go
  *
  * A run that somebody retries or cancels at the same moment: both units hold the subject still, so one of them comes first.
  * The retry first: the run is not finished any more, and the verdict is lost. This first: the version has risen, and whoever
@@ -40,6 +40,14 @@ DB_STMT(stmt_drop_events, "run_expire_events", "i", "",
 	"DELETE FROM hx_run_event WHERE run = ?1",
 	.set_sql = "DELETE FROM hx_run_event t USING {u} WHERE t.run = u.p1");
 
+DB_STMT(stmt_drop_function, "run_expire_function", "i", "",
+	"DELETE FROM hx_function WHERE subject = ?1",
+	.set_sql = "DELETE FROM hx_function t USING {u} WHERE t.subject = u.p1");
+
+DB_STMT(stmt_drop_entries, "run_expire_entries", "i", "",
+	"DELETE FROM hx_entry WHERE run = ?1",
+	.set_sql = "DELETE FROM hx_entry t USING {u} WHERE t.run = u.p1");
+
 DB_STMT(stmt_drop_notes, "run_expire_notes", "i", "",
 	"DELETE FROM hx_note WHERE subject = ?1",
 	.set_sql = "DELETE FROM hx_note t USING {u} WHERE t.subject = u.p1");
@@ -55,6 +63,8 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(subject), db_int(age_ms));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_steps, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_events, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_function, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_entries, db_int(subject));
 	subject_strip(unit, subject);
 	rate_forget(unit, subject);
 	attributes_drop(unit, subject); /* mutant: expired-found */

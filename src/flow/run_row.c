@@ -47,8 +47,8 @@ struct slice run_row_error(const struct run_row *row)
 			   strcmp(row->status, RUN_CANCELLING) == 0;
 	const char *step = row->position < definition->steps_n ? definition->steps[row->position].name : NULL;
 
-	if (!row->error.p)
-		return row->stood.error;
+	if (!row->error.p || definition->is_function)
+		return row->error.p ? row->error : row->stood.error;
 	return ended_badly || run_error_is_of(row->error, slice_str(step)) ? row->error : slice_of(NULL, 0);
 }
 
@@ -176,7 +176,10 @@ enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machi
 	if (rows->n == 0)
 		return HX_NOT_FOUND;
 	take_run(rows->cells, arena, ret_row);
-	ret_row->machine = machine_of(context, rows->cells[RUN_WORKFLOW].s, rows->cells[RUN_DEFINITION_VERSION].i);
+	ret_row->machine = rows->cells[RUN_DEFINITION_VERSION].i == RUN_FUNCTION
+				   ? run_function_new(rows->cells[RUN_WORKFLOW].s, arena)
+				   : machine_of(context, rows->cells[RUN_WORKFLOW].s,
+						rows->cells[RUN_DEFINITION_VERSION].i);
 	if (ret_row->machine)
 		ret_row->definition = run_definition_part(ret_row->machine->definition, ret_row->scope);
 	if (!ret_row->definition) {

@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "flow/answer.h"
+#include "flow/function_verb.h"
 #include "flow/run_verb_parts.h"
 #include "flow/shapes.h"
 #include "model/nearest.h"
@@ -435,6 +436,8 @@ static void start_reading(struct run_verb *v, const struct answer *answer)
 /* The run comes with its event, if the definition has a step for it; where it has none, only one that is there can. */
 static bool may_start(const struct run_verb *v)
 {
+	if (v->rq->start && v->rq->start->machine->definition->is_function)
+		return true;
 	return v->rq->start && run_definition_search(v->rq->start->machine->definition, awaits_event, v->rq->name).step;
 }
 
@@ -522,6 +525,11 @@ static void end_restarted(struct run_verb *v)
 	end_run_verb(v, HX_RESTARTED, text_printf(v->arena, "the run was restarted as %s", id));
 }
 
+static bool is_function(const struct run_verb *v)
+{
+	return v->row.definition->is_function;
+}
+
 static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 {
 	const struct run_policy *policy = v->rq->policy;
@@ -548,12 +556,14 @@ static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 		v->status = v->row.status;
 		v->version = v->row.version;
 	}
-	if (v->rq->kind == RUN_EVENT && answer->result->rows[VERB_LINE_SEEN].n)
+	if (v->rq->kind == RUN_EVENT && answer->result->rows[VERB_LINE_SEEN].n && !is_function(v))
 		run_verb_decide(v, answer); /* whatever the run is by now */
 	else if (v->row.restarted_by)       /* mutant: restarted-goes-on -> if (0) */
 		end_restarted(v);
 	else if (v->rq->version && !v->in_part && v->rq->version != v->row.version)
 		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run has another version by now");
+	else if (is_function(v))
+		function_verb_begin(v, answer);
 	else
 		run_verb_decide(v, answer);
 }
@@ -619,6 +629,7 @@ static const TASK_STATES(struct run_verb) run_verb_states[] = {
 	[VERB_STARTING] = {"starting the run with its event", take_started, verb_build_start},
 	[VERB_FINDING] = {"finding it by its key", run_verb_take_found, build_find},
 	[VERB_READING] = {"reading", run_verb_take_read, verb_build_read},
+	[VERB_FUNCTION] = {"reading its journal", function_verb_take, function_verb_read},
 	[VERB_WRITING] = {.words = run_verb_words, .take = run_verb_take_written, .commit = verb_build_write},
 	[VERB_LOOKING_UP] = {"looking up its op", take_looked_up, build_look_up},
 	[VERB_DONE] = {"done"},

@@ -39,6 +39,8 @@
  *   resolve   at a step that is UNKNOWN                   PENDING, or the same    done: the row of the step, or its marker;
  *             (WAITING, PAUSED, CANCELLING)                                       not_done: begun anew, with the same key; a PAUSED one stays so
  *
+ * A run that is a function is read once more, with its journal, and decided on by function_verb.h.
+ *
  * A run that was restarted is left by all of them: HX_RESTARTED.
  *
  * The write of the run's row stands after the shift, as a verdict too, with "expired = 0": retention changes no version.
@@ -53,6 +55,7 @@
  */
 #pragma once
 
+#include "flow/function.h"
 #include "flow/run.h"
 #include "flow/run_drive.h"
 #include "flow/run_migrate.h"
@@ -105,7 +108,7 @@ struct run_verb_request {
 	struct run_along *along; /* NULL: nothing */
 };
 
-enum { VERB_NEW, VERB_STARTING, VERB_FINDING, VERB_READING, VERB_WRITING, VERB_LOOKING_UP, VERB_DONE };
+enum { VERB_NEW, VERB_STARTING, VERB_FINDING, VERB_READING, VERB_FUNCTION, VERB_WRITING, VERB_LOOKING_UP, VERB_DONE };
 
 struct run_verb {
 	struct task task;
@@ -132,6 +135,8 @@ struct run_verb {
 	struct slot slot;      /* whose line it leaves; .name 0: none */
 	unsigned tries;
 	struct stamp stamp;
+	struct function_work *work; /* of a function (function_verb.h); NULL: it is none */
+	struct function_named named;
 };
 
 void run_verb_init(struct run_verb *v, const struct run_verb_request *rq, struct arena *arena);

@@ -1,4 +1,5 @@
 /* The units of the run's verbs. See run_verb.h for what each of them changes, and run_verb_parts.h. */
+#include "flow/function_verb.h"
 #include "flow/run_verb_parts.h"
 
 /* A line is a guard. */
@@ -252,7 +253,9 @@ static void build_note(const struct run_verb *v, struct unit *unit)
 
 void verb_build_write(const struct run_verb *v, struct unit *unit)
 {
-	if (v->to)
+	if (v->to && v->work)
+		function_verb_write(v, unit);
+	else if (v->to)
 		build_verb(v, unit);
 	if (v->to && v->rq->reason.n)
 		build_note(v, unit);

@@ -65,6 +65,9 @@
 	X(RUN_NODE)             /* a node to take it */                                                                \
 	X(RUN_VERSION)          /* a node that knows its definition */                                                 \
 	X(RUN_FUNCTION)         /* a program that has a function which this one lacks */                               \
+	X(FUNCTION_WORKER)      /* a worker that polls for it */                                                       \
+	X(FUNCTION_UNPOLLED)    /* the same, and nobody polls for its version */                                       \
+	X(FUNCTION_HELD)        /* a person: lost too often, or a journal that does not fit the code */                \
 	X(BATCH_COMPLETED)      /* nothing */                                                                          \
 	X(BATCH_CANCELLED)      /* nothing */                                                                          \
 	X(BATCH_FAILED)         /* nothing */                                                                          \
@@ -136,9 +139,13 @@ enum {
 void why_read_job(struct unit *unit, struct slice workspace, int64_t subject);
 void why_read_run(struct unit *unit, struct slice workspace, int64_t subject);
 void why_read_entity(struct unit *unit, const struct entity_ref *ref);
+void why_read_function(struct unit *unit, struct slice workspace, int64_t subject);
+/* Of a run that is a function (flow/function.h), with the row of why_read_function(). */
+void why_function(struct why *why, const struct run_row *row, const struct db_rows *rows);
 /* Where the rows are that the last two add to those of run_read() and entity_read(). */
 #define WHY_LINE_JOB_OF_RUN 3
 #define WHY_LINE_SLOT 4 /* the line that a run stands in, of slot_read_wait() */
+#define WHY_LINE_FUNCTION 5
 #define WHY_LINE_EFFECTS 1
 
 /* sight, in all of these: the calls of the claim that the row shows, as this node's port sees them. */

@@ -47,6 +47,8 @@ void why_read_run(struct unit *unit, struct slice workspace, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_job_of_run, db_text(workspace), db_int(subject));
 	ASSERT(unit->lines_n == WHY_LINE_SLOT);
 	slot_read_wait(unit, subject);
+	ASSERT(unit->lines_n == WHY_LINE_FUNCTION);
+	why_read_function(unit, workspace, subject);
 }
 
 void why_read_entity(struct unit *unit, const struct entity_ref *ref)

@@ -138,6 +138,7 @@ struct run_definition {
 	int64_t timeout_ms;                                           /* 0: none */
 	struct attributes attributes;
 	const char *scope; /* of a part; NULL: the whole */
+	bool is_function;  /* code of a worker's (flow/function.h): it has no steps here */
 	bool sees_around;  /* a branch or a body: its runs have the input and the state of the run around them */
 };
 

@@ -7,6 +7,7 @@
 #include "flow/account.h"
 #include "flow/batch.h"
 #include "flow/end_wait.h"
+#include "flow/function.h"
 #include "flow/janitor.h"
 #include "flow/job.h"
 #include "flow/run.h"
@@ -267,11 +268,12 @@ static void check_link(struct sim *sim, int64_t subject, const struct ways *ways
 /* Of subjects of this kind; NULL: of those any status may follow any, as their definition says. */
 static const struct ways *ways_of(int64_t subject_kind)
 {
-	return subject_kind == run_kind()       ? &run_ways
-	       : subject_kind == batch_kind()   ? &batch_ways
-	       : subject_kind == job_kind()     ? &job_ways
-	       : subject_kind == account_kind() ? &account_ways
-						: NULL;
+	return subject_kind == run_kind()        ? &run_ways
+	       : subject_kind == function_kind() ? &run_ways
+	       : subject_kind == batch_kind()    ? &batch_ways
+	       : subject_kind == job_kind()      ? &job_ways
+	       : subject_kind == account_kind()  ? &account_ways
+						 : NULL;
 }
 
 static void check_history(struct sim *sim, const struct sim_row *row)

@@ -130,7 +130,7 @@ static struct {
 	struct key keys[WORKSPACES][API_KEY_ADMIN + 1]; /* by scope */
 	struct key revoked, expired, forged;            /* of alpha, with the scope admin */
 	/* alpha's things; each has the word canary-alpha in it somewhere */
-	char run[64], job[64], batch[64];
+	char run[64], function[64], job[64], batch[64];
 } world;
 
 static const char *key_of(int workspace, enum api_key_scope scope)
@@ -210,6 +210,10 @@ static inline void make_things(struct scene *scene, int workspace)
 	make(scene, workspace, "/api/v1/workflow-runs",
 	     "{'definitionId':'flow','idempotencyKey':'same','input':{'x':'canary-%s'}}");
 	keep_id(scene, "run.id", world.run);
+	must(scene, "POST", "/api/v1/functions/claim", key_of(ALPHA, API_KEY_EXECUTE),
+	     "{'worker':'w','functions':[{'name':'fn','version':'1'}]}", 200);
+	must(scene, "POST", "/api/v1/workflow-runs", key_of(ALPHA, API_KEY_EXECUTE), "{'definitionId':'fn'}", 201);
+	keep_id(scene, "run.id", world.function);
 	move_run(scene, workspace);
 	make(scene, workspace, "/api/v1/jobs", "{'queue':'q','key':'same','payload':'canary-%s'}");
 	keep_id(scene, "jobs.0.id", world.job);

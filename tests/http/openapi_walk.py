@@ -447,6 +447,28 @@ def walk_jobs():
         good[name] = ({"id": left["id"]}, {}, {"owner": "w", "fence": left["fence"], **more})
 
 
+def walk_functions():
+    claim = {"worker": "w", "functions": [{"name": "fn", "version": "1"}], "max": 1, "leaseMs": 60000, "waitMs": 0, "warm": [{"run": "run_0000000000000", "seq": 1}]}
+    do("claimTurns", body=claim)
+    ask("claimTurns", "NAME_TAKEN", body={**claim, "functions": [{"name": "quick", "version": "1"}]})
+    start("fn")
+    turn = do("claimTurns", body={**claim, "waitMs": 20000})["turns"][0]
+    run, hold = {"id": turn["run"]}, {"worker": "w", "fence": turn["fence"]}
+    step = {"kind": "step", "name": "a", "state": "begun"}
+    do("writeJournal", values=run, body={**hold, "seq": 0, "entries": [step], "leaseMs": 60000})
+    ask("writeJournal", "STEP_OPEN", run, body={**hold, "seq": 1, "end": {"state": "completed"}})
+    ask("writeJournal", "BAD_ENTRY", run, body={**hold, "seq": 1, "entries": [step]})
+    ask("writeJournal", "SEQ_CONFLICT", run, body={**hold, "seq": 0, "entries": [{**step, "name": "b"}]})
+    ask("writeJournal", "STALE_FENCE", run, body={**hold, "seq": 1, "fence": 99})
+    do("writeJournal", values=run, body={**hold, "seq": 1, "entries": [{**step, "state": "done", "output": 1}]})
+    ask("writeJournal", "NOTHING_TO_WAIT_FOR", run, body={**hold, "seq": 2, "end": {"state": "suspended", "awaits": []}})
+    do("readJournal", values=run, query={"fence": str(turn["fence"]), "after": "0"})
+    ask("readJournal", "STALE_FENCE", run, {"fence": "99"})
+    do("getRun", values=run)
+    good["writeJournal"] = (run, {}, {**hold, "seq": 2})
+    good["readJournal"] = (run, {"fence": str(turn["fence"])}, None)
+
+
 def walk_accounts():
     do("createAccount", body={"id": "acme", "balance": 100})
     ask("createAccount", "ALREADY_EXISTS", body={"id": "acme", "balance": 1})
@@ -557,6 +579,7 @@ def walk():
     walk_runs()
     walk_runs("ByKey")
     walk_jobs()
+    walk_functions()
     walk_batches()
     walk_schedules()
     walk_the_rest()

@@ -28,6 +28,8 @@ static const struct {
 	{"POST /api/v1/workflow-runs/by-key/{workflow}/{key}/steps/{step}/resolve", "{'outcome':'done'}"},
 	{"POST /api/v1/jobs", "{'queue':'q','key':'same'}"},
 	{"POST /api/v1/jobs/claim", "{'queues':['q'],'owner':'w','max':10,'leaseMs':60000,'waitMs':0}"},
+	{"POST /api/v1/functions/claim", "{'worker':'w','functions':[{'name':'fn','version':'1'}]}"},
+	{"POST /api/v1/functions/runs/{id}/journal", "{'worker':'w','fence':1,'seq':0}"},
 	{"POST /api/v1/jobs/{id}/heartbeat", "{'owner':'w','fence':1,'leaseMs':60000}"},
 	{"POST /api/v1/jobs/{id}/complete", "{'owner':'w','fence':1}"},
 	{"POST /api/v1/jobs/{id}/fail", "{'owner':'w','fence':1,'error':'no'}"},
@@ -70,6 +72,7 @@ static const char *value_of(const char *pattern, const char *param, int subject)
 	if (strcmp(param, "id") == 0)
 		return strstr(pattern, "/entities/")        ? "alpha-doc"
 		       : strstr(pattern, "/workflow-runs/") ? world.run
+		       : strstr(pattern, "/functions/")     ? world.function
 		       : strstr(pattern, "/jobs/")          ? world.job
 		       : strstr(pattern, "/batches/")       ? world.batch
 							    : "canary-alpha";
@@ -123,7 +126,7 @@ static size_t asked_n;
 /* What beta is told, other than that it is not there. */
 static void assert_nothing_of_alpha(const struct reply *reply, const char *path)
 {
-	const char *const its[] = {"canary-alpha", world.run, world.job, world.batch};
+	const char *const its[] = {"canary-alpha", world.run, world.function, world.job, world.batch};
 
 	for (size_t i = 0; i < sizeof its / sizeof *its; i++)
 		if (strstr(reply->body, its[i]))

@@ -622,6 +622,29 @@ static void test_schedules(void **state)
 	scene_stop(scene, 0);
 }
 
+/* ---- functions: code of workers ---- */
+
+static void test_turns(void **state)
+{
+	static const char claim[] = "{'worker':'w','functions':[{'name':'fn','version':'1'}]}";
+	struct scene *scene = *state;
+	char id[64], path[200];
+
+	scene_start(scene, 0);
+	scene_must(scene, 0, "POST", "/api/v1/functions/claim", claim, 200, NULL);
+	run_create_id(scene, "{'definitionId':'fn'}", id);
+	because(scene, id, WHY_FUNCTION_WORKER, "its turn is due, and waits for a worker that polls for \"fn\"");
+	scene_sql(scene, "UPDATE hx_function_poll SET at = 1; UPDATE hx_function SET turn_at = 1", NULL, 0);
+	because(scene, id, WHY_FUNCTION_UNPOLLED, "its turn is due, and nobody polls for \"fn\"");
+	scene_must(scene, 0, "POST", "/api/v1/functions/claim", claim, 200, NULL);
+	because(scene, id, WHY_RUN_CLAIMED, "its turn is with the worker \"w\", whose lease lasts until " TIME);
+	snprintf(path, sizeof path, "/api/v1/functions/runs/%s/journal", id);
+	scene_must(scene, 0, "POST", path, "{'worker':'w','fence':1,'seq':0,'end':{'state':'diverged'}}", 200, NULL);
+	because(scene, id, WHY_FUNCTION_HELD,
+		"is held for a person to retry or cancel it: the journal does not fit the code");
+	scene_stop(scene, 0);
+}
+
 /* ---- all of them ---- */
 
 static void assert_all_seen(bool postgres)
@@ -664,6 +687,7 @@ int main(int argc, char **argv)
 		BOTH(test_places),
 		BOTH(test_functions),
 		BOTH(test_schedules),
+		BOTH(test_turns),
 		cmocka_unit_test_setup_teardown(test_places_of_a_kind, scene_set_up_sqlite, scene_tear_down),
 		cmocka_unit_test(test_every_reason_was_seen_on_sqlite),
 		cmocka_unit_test(test_every_reason_was_seen_on_postgres),

@@ -52,6 +52,7 @@ static void in_attention(struct scene *scene, const char *id, enum why_reason re
 {
 	static const char *const kinds[WHY_REASONS_N] = {
 		[WHY_ENTITY_HELD] = "held_claim",       [WHY_JOB_PARKED] = "parked_*",
+		[WHY_FUNCTION_HELD] = "held_function",  [WHY_FUNCTION_UNPOLLED] = "unpolled_function",
 		[WHY_RUN_FAILED] = "failed_run",        [WHY_RUN_UNKNOWN] = "unknown_step",
 		[WHY_RUN_APPROVAL] = "approval",        [WHY_RUN_NOT_UNDONE] = "failed_compensation",
 		[WHY_RUN_PAUSED] = "paused_run",        [WHY_BATCH_UNKNOWN] = "unknown_items",

@@ -1,0 +1,377 @@
+/*
+ * The worker's side of functions: claim turns, read their journals, write them on. Each is one task (flow/function.h). A claim waits in its
+ * lane for turns to come, as that of a job does (api_job_work.c).
+ */
+#include <string.h>
+
+#include "api/api.h"
+#include "base/hash.h"
+#include "base/json_number.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "base/json_write.h"
+#include "engine/definitions.h"
+#include "engine/runs.h"
+#include "flow/function.h"
+
+#define FUNCTION_CLAIM_BYTES_MAX (96u << 20)
+#define FUNCTION_CALL_BYTES_MAX (192u << 20)
+#define FUNCTION_WARM_MAX 10000
+
+/* ---- reading requests ---- */
+
+static bool function_number(struct http_call *call, struct json body, const char *member, int64_t min, int64_t max,
+			    int64_t otherwise, int64_t *ret_number)
+{
+	struct json value;
+	struct hx_error err;
+
+	*ret_number = otherwise;
+	if (!json_find(body, slice_str(member), &value))
+		return otherwise >= 0 || api_invalid(call, "%s is missing", member);
+	if (json_int64(value, &err, ret_number) == HX_OK && *ret_number >= min && *ret_number <= max)
+		return true;
+	return api_invalid(call, "%s is a whole number from %lld to %lld", member, (long long)min, (long long)max);
+}
+
+static bool function_text(struct http_call *call, struct json body, const char *member, size_t bytes_max,
+			  struct slice *ret_text)
+{
+	struct json value;
+
+	*ret_text = slice_of(NULL, 0);
+	if (json_find(body, slice_str(member), &value) && json_type(value) == JSON_STRING)
+		*ret_text = json_string_decode(value, call->arena);
+	for (size_t i = 0; i < ret_text->n; i++)
+		if ((unsigned char)ret_text->p[i] < 0x20)
+			ret_text->n = 0;
+	if (ret_text->n >= 1 && ret_text->n <= bytes_max)
+		return true;
+	return api_invalid(call, "%s is a string of 1 to %zu bytes without control characters", member, bytes_max);
+}
+
+static size_t elements(struct json array)
+{
+	struct json_iter it = json_iter_of(array);
+	struct json value;
+	size_t n = 0;
+
+	while (json_iter_element(&it, &value))
+		n++;
+	return n;
+}
+
+/* A definition of another kind wins: nobody would ever get a turn. */
+static bool name_is_free(struct http_call *call, struct slice name)
+{
+	struct definitions *definitions = api_parts(call)->definitions;
+
+	if (!definitions_find(definitions, name) && !definitions_run(definitions, name) &&
+	    !definitions_batch(definitions, name))
+		return true;
+	return api_refuse(call, HX_NAME_TAKEN, NULL);
+}
+
+static bool read_polled(struct http_call *call, struct json body, struct function_claim_request *rq)
+{
+	static const char *const known[] = {"name", "version", NULL};
+	struct function_polled *polled;
+	struct json array, value;
+	struct json_iter it;
+
+	if (!json_find(body, slice_str("functions"), &array) || json_type(array) != JSON_ARRAY || !elements(array) ||
+	    elements(array) > FUNCTION_POLLED_MAX)
+		return api_invalid(call, "functions is an array of 1 to %d: {name, version}", FUNCTION_POLLED_MAX);
+	polled = api_alloc(call, elements(array) * sizeof *polled);
+	if (!polled)
+		return false;
+	rq->polled = polled;
+	it = json_iter_of(array);
+	while (json_iter_element(&it, &value)) {
+		struct function_polled *p = &polled[rq->polled_n++];
+
+		if (json_type(value) != JSON_OBJECT)
+			return api_invalid(call, "functions has objects: {name, version}");
+		if (!api_members_known(call, value, known) ||
+		    !function_text(call, value, "name", FUNCTION_NAME_BYTES_MAX, &p->name) ||
+		    !function_text(call, value, "version", FUNCTION_VERSION_BYTES_MAX, &p->version) ||
+		    !name_is_free(call, p->name))
+			return false;
+	}
+	return true;
+}
+
+static bool read_warm(struct http_call *call, struct json body, struct function_claim_request *rq)
+{
+	struct function_warm *warm;
+	struct json array, value, run;
+	struct json_iter it;
+
+	if (!json_find(body, slice_str("warm"), &array))
+		return true;
+	if (json_type(array) != JSON_ARRAY || elements(array) > FUNCTION_WARM_MAX)
+		return api_invalid(call, "warm is an array of at most %d: {run, seq}", FUNCTION_WARM_MAX);
+	warm = api_alloc(call, (elements(array) + 1) * sizeof *warm);
+	if (!warm)
+		return false;
+	rq->warm = warm;
+	it = json_iter_of(array);
+	while (json_iter_element(&it, &value)) {
+		struct function_warm *w = &warm[rq->warm_n];
+
+		if (json_type(value) != JSON_OBJECT || !json_find(value, slice_str("run"), &run) ||
+		    json_type(run) != JSON_STRING)
+			return api_invalid(call, "warm has objects: {run, seq}");
+		if (!function_number(call, value, "seq", 0, INT64_MAX, -1, &w->seq))
+			return false;
+		rq->warm_n += id_parse("run", json_string_view(run, call->arena), &w->subject);
+	}
+	return true;
+}
+
+static bool read_claim_request(struct http_call *call, struct json body, struct function_claim_request *rq)
+{
+	int64_t lease = engine_config(api_of(call)->engine)->lease_ms, max;
+
+	rq->workspace = api_workspace(call);
+	if (!function_text(call, body, "worker", FUNCTION_WORKER_BYTES_MAX, &rq->worker) ||
+	    !read_polled(call, body, rq) || !read_warm(call, body, rq) ||
+	    !function_number(call, body, "max", 1, 1000, /* otherwise= */ 1, &max) ||
+	    !function_number(call, body, "leaseMs", FUNCTION_LEASE_MS_MIN, FUNCTION_LEASE_MS_MAX,
+			     lease < FUNCTION_LEASE_MS_MAX ? lease : FUNCTION_LEASE_MS_MAX, &rq->lease_ms))
+		return false;
+	rq->max = max < FUNCTION_TURNS_MAX ? max : FUNCTION_TURNS_MAX;
+	return function_number(call, body, "waitMs", 0, FUNCTION_WAIT_MS_MAX, /* otherwise= */ 0, &rq->wait_ms);
+}
+
+/* ---- claim ---- */
+
+struct function_claim_call {
+	struct api_task task;
+	struct function_claim claim;
+	struct function_claim_request rq;
+	struct lane_place places[FUNCTION_POLLED_MAX];
+};
+
+static void add_journal(struct strbuf *text, int64_t subject, int64_t now, const struct function_entry *entries,
+			size_t n)
+{
+	json_more(text, "journal");
+	strbuf_add_char(text, '[');
+	for (size_t i = 0; i < n; i++) {
+		strbuf_add_str(text, i ? "," : "");
+		entry_write(subject, &entries[i], now, /* output= */ true, text);
+	}
+	strbuf_add_char(text, ']');
+}
+
+static const char default_retry[] =
+	"{\"maxAttempts\":3,\"initialMs\":1000,\"factor\":2,\"maxMs\":300000,\"jitter\":true}";
+
+static void add_turn(struct strbuf *text, const struct function_turn *turn, int64_t fence_floor)
+{
+	const struct function_row *row = &turn->row;
+
+	strbuf_add_char(text, '{');
+	json_more_id(text, "run", "run", row->subject);
+	json_more_text(text, "function", row->name);
+	json_more_text(text, "version", row->turn_version);
+	json_more_text(text, "key", row->key);
+	json_more_int(text, "fence", fence_floor + row->fence);
+	json_more_int(text, "seq", row->seq);
+	json_more_json(text, "input", row->input);
+	json_more_int(text, "attempt", row->lapses + 1);
+	json_more_json(text, "retry", row->retry.p ? row->retry : slice_str(default_retry));
+	json_more_time(text, "leaseUntil", row->until);
+	json_more_int(text, "from", turn->from);
+	add_journal(text, row->subject, row->now, turn->journal, turn->journal_n);
+	json_more_bool(text, "more", turn->more);
+	json_more_bool(text, "cancelled", strcmp(row->status, RUN_CANCELLING) == 0);
+	strbuf_add_char(text, '}');
+}
+
+static void function_claim_done(struct seat *seat, enum hx_code code)
+{
+	struct function_claim_call *cc = (struct function_claim_call *)seat;
+	struct http_call *call = cc->task.call;
+	struct strbuf text;
+
+	atomic_fetch_sub(&api_of(call)->claiming, 1);
+	if (code) {
+		http_respond_code(call->exchange, code, NULL);
+		api_task_free(&cc->task);
+		return;
+	}
+	strbuf_init(&text, FUNCTION_CLAIM_BYTES_MAX);
+	strbuf_add_str(&text, "{\"turns\":[");
+	for (size_t i = 0; i < cc->claim.n; i++) {
+		strbuf_add_str(&text, i ? "," : "");
+		add_turn(&text, &cc->claim.turns[i], engine_fence_floor(api_of(call)->engine));
+	}
+	strbuf_add_str(&text, "]}");
+	api_answer(call, 200, &text, 0);
+	api_task_free(&cc->task);
+}
+
+static bool function_gave_up(const void *context)
+{
+	return !api_is_awaited(context);
+}
+
+static size_t function_took(const struct seat *seat, size_t place)
+{
+	return function_claim_took(&((const struct function_claim_call *)seat)->claim, &seat->places[place]);
+}
+
+void api_function_claim(struct http_call *call)
+{
+	static const char *const known[] = {"worker", "functions", "max", "waitMs", "leaseMs", "warm", NULL};
+	struct function_claim_request rq = {.gave_up = function_gave_up, .gave_up_context = call};
+	struct function_claim_call *cc;
+	struct json body;
+
+	if (!api_body(call, known, &body) || !read_claim_request(call, body, &rq))
+		return;
+	cc = api_task_new(call, sizeof *cc, FUNCTION_CLAIM_BYTES_MAX, function_claim_done);
+	if (!cc)
+		return;
+	cc->rq = rq;
+	function_claim_init(&cc->claim, &cc->rq, &cc->task.arena);
+	atomic_fetch_add(&api_of(call)->claiming, 1);
+	if (rq.wait_ms > 0) {
+		http_exchange_do_not_time(call->exchange);
+		cc->task.seat.places = cc->places;
+		cc->task.seat.places_n = function_claim_places(&cc->rq, cc->places);
+		cc->task.seat.took = function_took;
+	}
+	/* Any lane may claim any turn: workers spread over them. */
+	api_task_start(&cc->task, &cc->claim.task, (uint64_t)(uintptr_t)cc >> 4);
+}
+
+/* ---- the journal, written ---- */
+
+struct function_call_call {
+	struct api_task task;
+	struct function_call fn;
+	struct function_request rq;
+	char hash[2 * SHA256_BYTES + 1];
+};
+
+static void write_told(const void *of, struct strbuf *text)
+{
+	function_call_write(of, text);
+}
+
+static void function_call_done(struct seat *seat, enum hx_code code)
+{
+	struct function_call_call *fc = (struct function_call_call *)seat;
+	const struct function_work *work = &fc->fn.work;
+	const char *words = code && code == work->code ? work->detail : NULL;
+
+	atomic_fetch_add(&api_parts(fc->task.call)->metrics->jobs_stale, code == HX_STALE_FENCE);
+	if (!code && work->taken && work->turn_ends && run_is_terminal(work->to))
+		tally_add(&api_parts(fc->task.call)->metrics->runs_ended, work->row.name.p, work->to);
+	api_task_end(&fc->task, code, code == HX_NOT_FOUND ? "there is no such run of a function" : words,
+		     &(struct api_told){200, .write = write_told, .of = &fc->fn});
+}
+
+static void hash_body(const struct http_call *call, char text[2 * SHA256_BYTES + 1])
+{
+	uint8_t digest[SHA256_BYTES];
+
+	sha256(call->request->body.p, call->request->body.n, digest);
+	sha256_hex(digest, text);
+}
+
+void api_function_journal(struct http_call *call)
+{
+	static const char *const known[] = {"worker", "fence", "seq", "entries", "end", "leaseMs", NULL};
+	const struct run_policy *policy = runs_policy(api_parts(call)->runs);
+	struct function_request rq = {
+		.workspace = api_workspace(call), .machine_of = policy->machine_of, .machine_context = policy->context};
+	struct function_call_call *fc;
+	struct hx_error err;
+	struct json body;
+
+	if (!api_body(call, known, &body) || !api_run_id(call, &rq.subject) ||
+	    !function_text(call, body, "worker", FUNCTION_WORKER_BYTES_MAX, &rq.worker) ||
+	    !function_number(call, body, "fence", 1, INT64_MAX, -1, &rq.fence) ||
+	    !function_number(call, body, "seq", 0, INT64_MAX, -1, &rq.seq) ||
+	    !function_number(call, body, "leaseMs", FUNCTION_LEASE_MS_MIN, FUNCTION_LEASE_MS_MAX, 0, &rq.lease_ms))
+		return;
+	if (function_parse(body, call->arena, &rq, &err)) {
+		http_respond_error(call->exchange, &err);
+		return;
+	}
+	rq.fence -= engine_fence_floor(api_of(call)->engine); /* from before a restore: below 1, and stale */
+	fc = api_task_new(call, sizeof *fc, FUNCTION_CALL_BYTES_MAX, function_call_done);
+	if (!fc)
+		return;
+	hash_body(call, fc->hash);
+	rq.hash = slice_str(fc->hash);
+	fc->rq = rq;
+	function_call_init(&fc->fn, &fc->rq, &fc->task.arena);
+	api_task_start(&fc->task, &fc->fn.task, (uint64_t)rq.subject);
+}
+
+/* ---- the journal, read ---- */
+
+static void build_journal(struct api_query *query, struct unit *unit)
+{
+	static const struct function_named none = {0};
+
+	function_read(unit, api_workspace(query->call), query->subject, &none, /* ended_after= */ -1);
+	function_read_journal(unit, query->subject, query->number, FUNCTION_PAGE_BYTES_MAX);
+}
+
+enum { JOURNAL_LINE = 6 }; /* after those of function_read() */
+
+static enum hx_code answered_journal(struct api_query *query, const struct unit_result *result)
+{
+	const struct db_rows *rows = &result->rows[JOURNAL_LINE];
+	struct function_work work;
+	struct function_entry *entries;
+	LOCAL_ARENA(arena, FUNCTION_CALL_BYTES_MAX);
+	enum hx_code code = function_work_take(result, 0, /* with_ended= */ false, &arena, &work);
+	bool more;
+
+	if (code)
+		return code;
+	if (work.row.fence != query->limit)
+		return HX_STALE_FENCE;
+	entries = arena_zalloc(&arena, (rows->n + 1) * sizeof *entries);
+	for (size_t i = 0; entries && i < rows->n; i++)
+		entries[i] = entry_of_row(rows, i, &arena);
+	if (arena.failed)
+		return HX_TOO_LARGE;
+	more = db_cell(&result->rows[JOURNAL_LINE + 1], 0, 0)->i > (int64_t)rows->n;
+	strbuf_add_char(&query->text, '{');
+	add_journal(&query->text, work.row.subject, work.row.now, entries, rows->n);
+	json_more_int(&query->text, "seq", more ? entries[rows->n - 1].seq : work.row.seq);
+	json_more_bool(&query->text, "more", more);
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+/* A seq, from 0 on. */
+static bool read_after(struct http_call *call, int64_t *ret_after)
+{
+	struct slice text = {NULL, 0};
+	struct hx_error err;
+
+	*ret_after = 0;
+	if (!query_get(&call->query, "after", &err, &text) && (!text.p || slice_is(text, "0")))
+		return true;
+	return api_query_number(call, "after", 0, INT64_MAX, ret_after);
+}
+
+void api_function_read(struct http_call *call)
+{
+	struct api_query query = {.call = call, .build = build_journal, .answered = answered_journal};
+
+	if (!api_run_id(call, &query.subject) || !api_query_number(call, "fence", 0, INT64_MAX, &query.limit) ||
+	    !read_after(call, &query.number))
+		return;
+	query.limit -= engine_fence_floor(api_of(call)->engine);
+	api_query_ask(&query, (uint64_t)query.subject);
+}

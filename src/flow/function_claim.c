@@ -1,0 +1,376 @@
+/*
+ * Claiming turns of functions. See function.h for the states.
+ *
+ * As with jobs (job_claim.c): of all that claim at once, on all nodes, one gets a turn, and nobody waits for another's claim. Of each name
+ * that is polled for the turns that are due for longest are looked at, as many as are wanted. A run that has entries is for workers of its
+ * version alone.
+ */
+#include "base/json_string.h"
+#include "base/utf8.h"
+#include "flow/answer.h"
+#include "flow/function_parts.h"
+#include "flow/job_work.h"
+#include "flow/shapes.h"
+#include "flow/subject_change.h"
+#include "task/states.h"
+
+#define TEXT_BYTES_MAX (1u << 20)
+#define INPUTS_BYTES_MAX (8 << 20)   /* of all turns in one claim; a single larger one is handed out alone */
+#define JOURNALS_BYTES_MAX (8 << 20) /* the same; what does not fit is `more` */
+
+/* clang-format off */
+
+/* Rows: name, version. Written once a minute at most. */
+#define REFRESH " ON CONFLICT (workspace, name, version) DO UPDATE SET at = excluded.at WHERE hx_function_poll.at < excluded.at - 60000"
+DB_STMT(stmt_poll, "function_poll", "tt", "",
+	"INSERT INTO hx_function_poll (workspace, name, version, at) SELECT ?1, json_extract(value, '$[0]'), json_extract(value, '$[1]'),"
+	" hx_now_ms() FROM json_each(?2) WHERE true" REFRESH,
+	.pg_sql = "INSERT INTO hx_function_poll (workspace, name, version, at) SELECT DISTINCT ?1, r->>0, r->>1, (SELECT hx_now_ms())"
+		  " FROM json_array_elements(?2::json) AS t(r)" REFRESH);
+
+/* ?2: names. ?3: pairs of name and version, in one text that no other pair has. */
+#define TURNS(name)                                                                                                    \
+	" f.workspace = ?1" /* mutant: turn-workspace -> " 1 = 1" */                                                       \
+	" AND f.name = " name                                                                                              \
+	" AND (f.version IS NULL OR length(f.name) || ':' || f.name || f.version IN (SELECT value FROM {list3}))" /* mutant: turn-version */
+
+#define TO "CASE WHEN s.status = 'CANCELLING' THEN 'CANCELLING' ELSE 'RUNNING' END"
+
+/* ?4 wanted   ?5 bytes of inputs   ?6 now   ?7 lease   ?8 op   ?9 worker   ?10 node   ?11 rows [name, version] */
+DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "i",
+	"WITH picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY c.key, n.value) AS place FROM"
+	" (SELECT value FROM {list2}) n, json_each((SELECT json_group_array(d.subject) FROM (SELECT f.subject FROM hx_function f WHERE"
+	TURNS("n.value") " AND f.turn_at <= ?6 ORDER BY f.turn_at, f.subject LIMIT ?4) d)) c ORDER BY place LIMIT ?4),"
+	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(r.input)) OVER (ORDER BY p.place) - length(r.input) AS before"
+	" FROM picked p CROSS JOIN hx_run r ON r.subject = p.id) WHERE before < ?5)"
+	" INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place RETURNING id",
+	.pg_sql = "WITH moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
+		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM (SELECT DISTINCT value FROM {list2}) n CROSS JOIN LATERAL"
+		  " (SELECT s.id, s.status AS was, octet_length(r.input) AS bytes FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
+		  " JOIN hx_run r ON r.subject = f.subject WHERE" TURNS("n.value")
+		  " AND f.turn_at <= (SELECT ms FROM moment)" /* mutant: turn-locked-due */
+		  " AND s.owner IS NULL" /* mutant: turn-locked-owner */
+		  " ORDER BY f.turn_at LIMIT ?4 FOR UPDATE OF s, f SKIP LOCKED) c LIMIT ?4),"
+		  " chosen AS MATERIALIZED (SELECT id, was, sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
+		  " won AS (UPDATE hx_subject s SET status = " TO ", version = s.version + 1, op = ?8, updated_at = ?6, seq = s.seq + 1,"
+		  " fence = s.fence + 1, owner = ?9, until = hx_now_ms() + ?7,"
+		  " head = hx_link(s.head, s.id, s.seq + 1, c.was, " TO ", s.version + 1, s.fence + 1, ?8, ?6, ?10)"
+		  " FROM chosen c WHERE s.id = c.id AND c.before < ?5"
+		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head),"
+		  " told AS (" INTO_HISTORY " SELECT id, seq, was, status, version, fence, op, ?10, updated_at, head FROM won),"
+		  " begun AS (UPDATE hx_run r SET started_at = coalesce(r.started_at, ?6) FROM won w WHERE r.subject = w.id RETURNING r.subject),"
+		  " taken AS (UPDATE hx_function f SET worker = ?9, lease_ms = ?7, revision = f.revision + 1, turn_at = NULL, awaits = NULL,"
+		  " any_of = 0, turn_version = coalesce(f.version, (SELECT r->>1 FROM json_array_elements(?11::json) AS t(r)"
+		  " WHERE r->>0 = f.name LIMIT 1)) FROM won w WHERE f.subject = w.id RETURNING f.subject)"
+		  " SELECT id FROM won");
+
+DB_STMT(stmt_tell, "function_claim_tell", "iti", "",
+	INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, " TO ", s.version + 1, s.fence + 1, ?1, ?2, ?3,"
+	" hx_link(s.head, s.id, s.seq + 1, s.status, " TO ", s.version + 1, s.fence + 1, ?1, ?3, ?2)"
+	" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
+	.pg_sql = "");
+
+DB_STMT(stmt_move, "function_claim_move", "iiti", "",
+	"UPDATE hx_subject AS s SET status = " TO ", version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
+	" fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM hx_history h"
+	" WHERE h.subject = s.id AND h.seq = s.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
+	.pg_sql = "");
+
+DB_STMT(stmt_started, "function_claim_started", "i", "",
+	"UPDATE hx_run SET started_at = coalesce(started_at, ?1) WHERE subject IN (SELECT id FROM hx_ids)",
+	.pg_sql = "");
+
+/* The turn is this worker's, in the version that it polled for. ?3: rows [name, version]. */
+DB_STMT(stmt_begin, "function_claim_begin", "tit", "",
+	"UPDATE hx_function SET worker = ?1, lease_ms = ?2, revision = revision + 1, turn_at = NULL, awaits = NULL, any_of = 0,"
+	" turn_version = coalesce(version, (SELECT json_extract(value, '$[1]') FROM json_each(?3)"
+	" WHERE json_extract(value, '$[0]') = hx_function.name LIMIT 1)) WHERE subject IN (SELECT id FROM hx_ids)",
+	.pg_sql = "");
+
+DB_STMT(stmt_forget, "function_claim_forget", "", "",
+	"DELETE FROM hx_ids",
+	.pg_sql = "");
+
+/* In how many ms something may be there for this claim, by time alone. NULL: never. */
+DB_STMT(stmt_next, "function_claim_next", "ttt", "i",
+	"SELECT min(m.at) - hx_now_ms() FROM (SELECT (SELECT min(f.turn_at) FROM hx_function f WHERE" TURNS("n.value")
+	" AND f.turn_at IS NOT NULL) AS at FROM (SELECT value FROM {list2}) n) m");
+
+/* ?1: JSON, their ids. */
+DB_STMT(stmt_turns, "function_turns", "t", FUNCTION_FIELDS(COLUMN_OUT) "i",
+	"SELECT " FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM {list1} JOIN hx_function f ON f.subject = CAST(q.value AS bigint)"
+	" JOIN hx_subject s ON s.id = f.subject JOIN hx_run r ON r.subject = f.subject");
+
+/* clang-format on */
+
+enum {
+	CLAIM_NEW,
+	CLAIM_POLLING,
+	CLAIM_CLAIMING,
+	CLAIM_READING,
+	CLAIM_SLEEPING,
+	CLAIM_LOADING,
+	CLAIM_PAGING,
+	CLAIM_DONE
+};
+
+/* ---- texts ---- */
+
+static size_t characters(struct slice text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		n += !utf8_continues((unsigned char)text.p[i]);
+	return n;
+}
+
+static void add_pair(struct strbuf *text, const struct function_polled *polled)
+{
+	LOCAL_STRBUF(pair, FUNCTION_NAME_BYTES_MAX + FUNCTION_VERSION_BYTES_MAX + 32);
+
+	strbuf_addf(&pair, "%zu:", characters(polled->name));
+	strbuf_add_slice(&pair, polled->name);
+	strbuf_add_slice(&pair, polled->version);
+	json_quote(strbuf_slice(&pair), text);
+}
+
+static void add_name(struct strbuf *text, const struct function_polled *polled)
+{
+	json_quote(polled->name, text);
+}
+
+static void add_row(struct strbuf *text, const struct function_polled *polled)
+{
+	strbuf_add_char(text, '[');
+	json_quote(polled->name, text);
+	strbuf_add_char(text, ',');
+	json_quote(polled->version, text);
+	strbuf_add_char(text, ']');
+}
+
+static struct slice list(struct function_claim *c, void (*add)(struct strbuf *, const struct function_polled *))
+{
+	struct strbuf text;
+
+	strbuf_init(&text, TEXT_BYTES_MAX);
+	for (size_t i = 0; i < c->rq->polled_n; i++) {
+		strbuf_add_char(&text, i ? ',' : '[');
+		add(&text, &c->rq->polled[i]);
+	}
+	strbuf_add_char(&text, ']');
+	return arena_keep(c->arena, &text);
+}
+
+/* ---- answers ---- */
+
+static void take_start(struct function_claim *c, const struct answer *answer)
+{
+	c->deadline = mono_add_ms(answer->mono, c->rq->wait_ms);
+	c->names = list(c, add_name);
+	c->pairs = list(c, add_pair);
+	c->rows = list(c, add_row);
+	c->stamp = flow_stamp(answer);
+	task_go(&c->task, CLAIM_POLLING);
+	if (c->arena->failed)
+		task_end(&c->task, HX_TOO_LARGE);
+}
+
+static void go_claim(struct function_claim *c, const struct answer *answer)
+{
+	c->stamp = flow_stamp(answer);
+	task_go(&c->task, CLAIM_CLAIMING);
+	if (c->rq->gave_up && c->rq->gave_up(c->rq->gave_up_context))
+		task_end(&c->task, HX_OK);
+}
+
+static void take_polled(struct function_claim *c, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_WON)
+		go_claim(c, answer);
+	else
+		task_end(&c->task, HX_STORE_UNAVAILABLE);
+}
+
+static void note_claimed(struct function_claim *c, const struct db_rows *rows)
+{
+	LOCAL_STRBUF(ids, 4096);
+
+	for (size_t i = 0; i < rows->n && i < FUNCTION_TURNS_MAX; i++) {
+		c->subjects[c->n++] = db_cell(rows, i, 0)->i;
+		strbuf_addf(&ids, "%s\"%lld\"", i ? "," : "[", (long long)db_cell(rows, i, 0)->i);
+	}
+	strbuf_add_char(&ids, ']');
+	c->ids = arena_copy(c->arena, strbuf_slice(&ids));
+	task_go(&c->task, CLAIM_LOADING);
+}
+
+static void take_claimed(struct function_claim *c, const struct answer *answer)
+{
+	if (answer->result->verdict == UNIT_WON)
+		note_claimed(c, &answer->result->rows[0]);
+	else if (answer->result->verdict != UNIT_LOST)
+		task_end(&c->task, HX_STORE_UNAVAILABLE);
+	else if (answer->mono.ns >= c->deadline.ns)
+		task_end(&c->task, HX_OK);
+	else
+		task_go(&c->task, CLAIM_READING);
+}
+
+/* Woken by whatever makes a turn due here; by time, and by the poll for all else. */
+static void take_next(struct function_claim *c, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+	bool known = answer->result->verdict == UNIT_WON && rows->n && db_cell(rows, 0, 0)->type == DB_INT;
+	int64_t in_ms = known ? db_cell(rows, 0, 0)->i : JOB_WORK_POLL_MS;
+
+	if (in_ms < JOB_WORK_REST_MS)
+		in_ms = JOB_WORK_REST_MS;
+	c->until = mono_add_ms(answer->mono, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
+	if (c->deadline.ns < c->until.ns)
+		c->until = c->deadline;
+	task_go(&c->task, CLAIM_SLEEPING);
+}
+
+/* What a worker that has it in memory knows; 0: nothing that counts. */
+static int64_t known_seq(const struct function_claim_request *rq, const struct function_row *row)
+{
+	for (size_t i = 0; i < rq->warm_n; i++)
+		if (rq->warm[i].subject == row->subject)
+			return rq->warm[i].seq >= row->cold_seq && rq->warm[i].seq <= row->seq ? rq->warm[i].seq : 0;
+	return 0;
+}
+
+static void take_loaded(struct function_claim *c, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (answer->result->verdict != UNIT_WON) {
+		c->n = 0;
+		task_end(&c->task, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	c->turns = arena_zalloc(c->arena, (rows->n + 1) * sizeof *c->turns);
+	for (size_t i = 0; c->turns && i < rows->n; i++) {
+		function_row_take(&rows->cells[i * rows->columns], c->arena, &c->turns[i].row);
+		c->turns[i].from = known_seq(c->rq, &c->turns[i].row);
+	}
+	c->n = rows->n;
+	task_go(&c->task, CLAIM_PAGING);
+	if (c->arena->failed)
+		task_end(&c->task, HX_TOO_LARGE);
+}
+
+static void take_page(struct function_claim *c, struct function_turn *turn, const struct db_rows *rows)
+{
+	turn->journal = arena_zalloc(c->arena, (rows->n + 1) * sizeof *turn->journal);
+	for (size_t i = 0; turn->journal && i < rows->n; i++)
+		turn->journal[turn->journal_n++] = entry_of_row(rows, i, c->arena);
+}
+
+static void take_paged(struct function_claim *c, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON) {
+		task_end(&c->task, HX_STORE_UNAVAILABLE);
+		return;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		take_page(c, &c->turns[i], &answer->result->rows[2 * i]);
+		c->turns[i].more = db_cell(&answer->result->rows[2 * i + 1], 0, 0)->i > (int64_t)c->turns[i].journal_n;
+	}
+	task_end(&c->task, c->arena->failed ? HX_TOO_LARGE : HX_OK);
+}
+
+/* ---- units ---- */
+
+static void build_poll(const struct function_claim *c, struct unit *unit)
+{
+	unit->op = 0;
+	UNIT_ADD(unit, UNIT_ANY, &stmt_poll, db_text(c->rq->workspace), db_text(c->rows));
+}
+
+static void build_claim(const struct function_claim *c, struct unit *unit)
+{
+	const struct function_claim_request *rq = c->rq;
+	struct db_value at = db_int(c->stamp.at.ms), op = db_int(c->stamp.op), node = db_str(c->stamp.node);
+	struct db_value worker = db_text(rq->worker), lease = db_int(rq->lease_ms);
+
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_text(rq->workspace), db_text(c->names), db_text(c->pairs),
+		 db_int(rq->max), db_int(INPUTS_BYTES_MAX), at, lease, op, worker, node, db_text(c->rows));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, worker, lease);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_started, at);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_begin, worker, lease, db_text(c->rows));
+	unit_add(unit, UNIT_ANY, &stmt_forget, 0, NULL);
+}
+
+static void build_next(const struct function_claim *c, struct unit *unit)
+{
+	unit->op = 0;
+	UNIT_ADD(unit, UNIT_ANY, &stmt_next, db_text(c->rq->workspace), db_text(c->names), db_text(c->pairs));
+}
+
+static void build_load(const struct function_claim *c, struct unit *unit)
+{
+	unit->op = 0;
+	UNIT_ADD(unit, UNIT_ANY, &stmt_turns, db_text(c->ids));
+}
+
+static void build_pages(const struct function_claim *c, struct unit *unit)
+{
+	int64_t bytes = JOURNALS_BYTES_MAX / (int64_t)c->n;
+
+	unit->op = 0;
+	if (bytes > FUNCTION_PAGE_BYTES_MAX)
+		bytes = FUNCTION_PAGE_BYTES_MAX;
+	for (size_t i = 0; i < c->n; i++)
+		function_read_journal(unit, c->turns[i].row.subject, c->turns[i].from, bytes);
+}
+
+static const TASK_STATES(struct function_claim) claim_states[] = {
+	[CLAIM_NEW] = {"new", take_start},
+	[CLAIM_POLLING] = {"writing down who polls for what", take_polled, build_poll},
+	[CLAIM_CLAIMING] = {"claiming", take_claimed, build_claim},
+	[CLAIM_READING] = {"reading when the next is due", take_next, build_next},
+	[CLAIM_SLEEPING] = {"sleeping", go_claim, .until = offsetof(struct function_claim, until),
+			    .latest = offsetof(struct function_claim, deadline)},
+	[CLAIM_LOADING] = {"reading what it claimed", take_loaded, build_load},
+	[CLAIM_PAGING] = {"reading their journals", take_paged, build_pages},
+	[CLAIM_DONE] = {"done"},
+};
+
+TASK_KIND(claim_kind, "function claim", struct function_claim, claim_states,
+	  .op = offsetof(struct function_claim, stamp.op));
+
+void function_claim_init(struct function_claim *claim, const struct function_claim_request *rq, struct arena *arena)
+{
+	ASSERT(rq->polled_n >= 1 && rq->polled_n <= FUNCTION_POLLED_MAX && rq->max >= 1 &&
+	       rq->max <= FUNCTION_TURNS_MAX);
+	*claim = (struct function_claim){.rq = rq, .arena = arena};
+	task_init(&claim->task, &claim_kind, /* topic= */ 0);
+}
+
+size_t function_claim_places(const struct function_claim_request *rq, struct lane_place places[FUNCTION_POLLED_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rq->polled_n; i++) {
+		int64_t stand = function_stand(rq->workspace, rq->polled[i].name);
+		size_t k = 0;
+
+		while (k < n && places[k].stand != stand)
+			k++;
+		if (k == n)
+			places[n++] = (struct lane_place){.stand = stand};
+	}
+	return n;
+}
+
+size_t function_claim_took(const struct function_claim *claim, const struct lane_place *place)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < claim->n && claim->turns; i++)
+		n += function_stand(claim->rq->workspace, claim->turns[i].row.name) == place->stand;
+	return n;
+}

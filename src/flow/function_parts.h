@@ -1,0 +1,38 @@
+/* What the files of functions share. See function.h. */
+#pragma once
+
+#include "flow/function.h"
+
+/* N:NAME. Appends. */
+void entry_write_label(struct slice name, int64_t n, struct strbuf *text);
+/* NAME#N into its parts; false: it is none. */
+bool entry_split_name(struct slice called, struct slice *ret_name, int64_t *ret_n);
+int64_t entry_bytes(const struct function_entry *e);
+
+/* A policy is two words. */
+#define POLICY_KEYED "keyed"
+#define POLICY_IDEMPOTENT "idempotent"
+#define POLICY_CLAIMED "claimed"
+#define POLICY_RETRY "retry"
+#define POLICY_PROBE "probe"
+#define POLICY_HOLD "hold"
+struct entry_policy {
+	struct slice effect, on_unknown;
+};
+struct entry_policy entry_policy(const struct function_entry *entry);
+
+/* Compensations that are left to be done. */
+int64_t work_to_undo(const struct function_work *w);
+/* An error of the run, out of what a worker says: {"code", "message", "step", "cause"}. step may be NULL. */
+struct slice function_error(struct function_work *w, struct slice error, const struct function_entry *step);
+/* Of the run: {"code", "message", "step": null, "cause"}. */
+struct slice function_reason(struct function_work *w, const char *code, const char *message, struct slice cause);
+/* {"code", "message"} */
+struct slice function_words(struct function_work *w, const char *code, const char *message);
+/* The run of a new entry of kind child; one that cannot be is an entry that has failed. */
+bool function_bear(struct function_work *w, struct function_entry *e, const struct function_change *c,
+		   const struct function_request *rq, struct id_source *ids, struct wall_time now);
+void function_prepare_kids(struct function_work *w);
+void function_write_kids(struct unit *unit, const struct stamp *stamp, const struct function_work *w);
+/* Of a read with `failed`. */
+int64_t function_follows_n(const struct unit_result *result);

@@ -1,0 +1,667 @@
+/* The statements of functions: reading one with what a decision needs, and writing the decision. See function.h. */
+#include "base/hash.h"
+#include "base/json_string.h"
+#include "flow/function.h"
+#include "flow/function_parts.h"
+#include "flow/run_children.h"
+#include "flow/subject_change.h"
+
+#define EVENTS_MAX 8 /* read at once */
+#define KIDS_MAX 16
+#define ROWS_BYTES_MAX (160u << 20)
+
+/* clang-format off */
+
+DB_STMT(stmt_read, "function_read", "it", FUNCTION_FIELDS(COLUMN_OUT) "i",
+	"SELECT {ord}" FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
+	" JOIN hx_run r ON r.subject = f.subject{join} WHERE f.subject = ?1 AND (?2 = '' OR f.workspace = ?2)");
+
+#define ENTRY_COLUMNS(output)                                                                                          \
+	"e.i, e.kind, e.name, e.n, e.seq, e.state, e.attempt, e.redo, e.policy, e.detail, " output ", e.error, e.awaits,"  \
+	" e.wake_at, e.child, e.started_at, e.completed_at"
+#define ENTRY_OUT "ittiitiitttttiiii"
+#define NO_OUTPUT "CAST(NULL AS text)"
+#define ENTRY_SIZE "length(e.detail) + length(e.name) + coalesce(length(e.output), 0) + coalesce(length(e.error), 0)"
+
+DB_STMT(stmt_open, "function_read_open", "i", ENTRY_OUT,
+	"SELECT {ord}" ENTRY_COLUMNS(NO_OUTPUT) " FROM hx_entry e{join} WHERE e.run = ?1 AND e.ended = 0 ORDER BY {ord}e.i");
+
+/* ?2: JSON, labels. */
+DB_STMT(stmt_named, "function_read_named", "it", ENTRY_OUT,
+	"SELECT " ENTRY_COLUMNS(NO_OUTPUT) " FROM hx_entry e WHERE e.run = ?1 AND e.label IN (SELECT value FROM {list2})"
+	" AND e.ended = 1");
+
+/* What has come for those that are open, and for those that the call asks for (?2: JSON, names). */
+DB_STMT(stmt_events, "function_read_events", "iti", "ttti",
+	"SELECT v.id, v.name, v.data, v.at FROM hx_run_event v WHERE v.run = ?1 AND v.taken_by IS NULL"
+	" AND (v.name IN (SELECT e.awaits FROM hx_entry e WHERE e.run = ?1 AND e.ended = 0) OR v.name IN (SELECT value FROM {list2}))"
+	" ORDER BY v.at, v.id LIMIT ?3");
+
+/* The step that its failure named, and the undos that have failed; and how many entries changed after the end of that step. */
+DB_STMT(stmt_failed, "function_read_failed", "i", ENTRY_OUT,
+	"SELECT " ENTRY_COLUMNS(NO_OUTPUT) " FROM hx_function f JOIN hx_entry e ON e.run = f.subject"
+	" AND (e.i = f.failed_at OR (e.about = 'undo' AND e.state = 'failed')) WHERE f.subject = ?1");
+DB_STMT(stmt_follow, "function_count_follow", "i", "i",
+	"SELECT count(*) FROM hx_function f JOIN hx_entry t ON t.run = f.subject AND t.i = f.failed_at JOIN hx_entry e ON e.run = t.run"
+	" AND e.seq > t.seq WHERE f.subject = ?1");
+
+/* Which of these names can be started. */
+DB_STMT(stmt_polled, "function_read_polled", "it", "t",
+	"SELECT DISTINCT p.name FROM hx_function f JOIN hx_function_poll p ON p.workspace = f.workspace WHERE f.subject = ?1"
+	" AND p.name IN (SELECT value FROM {list2}) AND p.at > hx_now_ms() - 2592000000");
+
+DB_STMT(stmt_kids, "function_read_kids", "ii", "itiitt",
+	"SELECT e.i, k.child, k.completed_at, k.subject, k.output, k.error FROM hx_entry e JOIN hx_run k ON k.subject = e.child"
+	" WHERE e.run = ?1 AND e.ended = 0 AND k.child <> 'open' ORDER BY k.completed_at, e.i LIMIT ?2");
+
+#define PAGE(where)                                                                                                    \
+	"SELECT i, kind, name, n, seq, state, attempt, redo, policy, detail, output, error, awaits, wake_at, child, started_at,"  \
+	" completed_at FROM (SELECT " ENTRY_COLUMNS("e.output") ", sum(" ENTRY_SIZE ") OVER (ORDER BY e.seq) - (" ENTRY_SIZE  \
+	") AS before FROM hx_entry e WHERE e.run = ?1 AND e.seq > ?2" where ") p WHERE before < ?3 ORDER BY seq"
+
+DB_STMT(stmt_ended, "function_read_ended", "iii", ENTRY_OUT,
+	PAGE(" AND e.state IN ('done', 'failed')"));
+
+DB_STMT(stmt_journal, "function_read_journal", "iii", ENTRY_OUT,
+	PAGE(""));
+
+DB_STMT(stmt_count, "function_count_journal", "ii", "i",
+	"SELECT count(*) FROM hx_entry e WHERE e.run = ?1 AND e.seq > ?2");
+
+#define STEPS                                                                                                          \
+	"SELECT " ENTRY_COLUMNS("e.output") ", (SELECT u.completed_at FROM hx_entry u WHERE u.run = e.run AND u.label = e.label"  \
+	" AND u.about = 'undo' AND u.state = 'done') FROM hx_entry e WHERE e.about = '' AND e.run = "
+DB_STMT(stmt_steps, "function_read_steps", "i", ENTRY_OUT "i",
+	STEPS "?1 ORDER BY e.i");
+DB_STMT(stmt_key_steps, "function_read_key_steps", "tt", ENTRY_OUT "i",
+	STEPS "(SELECT k.subject FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2) ORDER BY e.i");
+
+/* ?2: as it was read. Whatever else has changed the function, or its journal, has raised it. */
+DB_STMT(stmt_write, "function_write", "iiiiiittiiitiiti", "",
+	"UPDATE hx_function SET revision = revision + 1, seq = ?3, taken_seq = ?4, entries_n = ?5, bytes = ?6,"
+	" body_hash = ?7, awaits = ?8, any_of = ?9, lapses = ?10, cold_seq = ?11, version = ?12, turn_at = ?13, due_at = ?14,"
+	" held = ?15, failed_at = ?16{from} WHERE subject = ?1"
+	" AND revision = ?2", /* mutant: function-revision -> , */
+	.counted = true);
+
+#define ENTRY_VALUES(pick, number)                                                                                     \
+	" SELECT ?1, " number("0") ", " pick("1") ", " pick("2") ", " pick("3") ", " number("4") ", " pick("5") ", " number("6") ", " pick("7")      \
+	", " number("8") ", " number("9") ", " number("10") ", " pick("11") ", " pick("12") ", " pick("13") ", " pick("14") ", " pick("15")          \
+	", " number("16") ", " number("17") ", " number("18") ", " number("19")
+#define SQLITE_PICK(n) "json_extract(value, '$[" n "]')"
+#define PG_PICK(n) "(r->>" n ")"
+#define PG_NUMBER(n) "(r->>" n ")::bigint"
+#define INTO_ENTRY                                                                                                     \
+	"INSERT INTO hx_entry (run, i, kind, about, name, n, label, seq, state, ended, attempt, redo, policy, detail, output, error,"  \
+	" awaits, wake_at, child, started_at, completed_at)"
+#define ENTRY_CHANGED                                                                                                  \
+	" ON CONFLICT (run, i) DO UPDATE SET seq = excluded.seq, state = excluded.state, ended = excluded.ended,"              \
+	" attempt = excluded.attempt, redo = excluded.redo, policy = excluded.policy, detail = excluded.detail, output = excluded.output,"  \
+	" error = excluded.error, wake_at = excluded.wake_at, completed_at = excluded.completed_at"
+
+DB_STMT(stmt_entries, "function_write_entries", "it", "",
+	INTO_ENTRY ENTRY_VALUES(SQLITE_PICK, SQLITE_PICK) " FROM json_each(?2) WHERE true" ENTRY_CHANGED,
+	.pg_sql = INTO_ENTRY ENTRY_VALUES(PG_PICK, PG_NUMBER) " FROM json_array_elements(?2::json) AS t(r)" ENTRY_CHANGED);
+
+DB_STMT(stmt_take_event, "function_take_event", "itti", "",
+	"UPDATE hx_run_event SET taken_by = ?4 WHERE run = ?1 AND name = ?2 AND id = ?3 AND taken_by IS NULL");
+
+DB_STMT(stmt_came, "function_event_came", "ittti", "",
+	"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)");
+
+DB_STMT(stmt_give_back, "function_give_back", "iti", "",
+	"UPDATE hx_run_event SET taken_by = NULL WHERE run = ?1 AND name = ?2 AND taken_by = ?3");
+
+/* ?3 and ?4: NULL, as they are. ?8: it has ended. */
+DB_STMT(stmt_run, "function_write_run", "itttiitt", "",
+	"UPDATE hx_run SET awaits = ?2, output = coalesce(?3, output), error = CASE WHEN ?5 = 1 THEN NULL ELSE coalesce(?4, error) END,"
+	" completed_at = CASE WHEN ?8 IS NOT NULL THEN ?6 END, step_status = ?7 WHERE subject = ?1");
+
+/* The turn goes on: its lease is never shortened. ?5: the worker's name. */
+DB_STMT(stmt_keep, "function_keep", "iitti", "i",
+	"UPDATE hx_subject SET until = CASE WHEN until > hx_now_ms() + ?5 THEN until ELSE hx_now_ms() + ?5 END WHERE id = ?1"
+	" AND fence = ?2" /* mutant: function-keep-fence */
+	" AND status = ?3"
+	" AND owner = ?4" /* mutant: function-keep-owner */
+	" RETURNING until",
+	.fenced = true);
+
+/* ?8: nobody has the turn any more. ?9: only if its time is over. */
+DB_STMT(stmt_move, "function_move", "ttiiitiii", "ii",
+	CHANGE("fence")
+	", owner = CASE WHEN ?8 = 1 THEN NULL ELSE owner END, until = CASE WHEN ?8 = 1 THEN NULL ELSE until END"
+	" WHERE id = ?7"
+	" AND (?9 = 0 OR until <= hx_now_ms())" /* mutant: function-lapse-until -> " AND ?9 >= 0" */
+	" AND version = ?3"
+	" AND status = ?2"
+	" RETURNING version, fence");
+
+DB_STMT(stmt_create, "function_create", "itti", "i",
+	"INSERT INTO hx_function (subject, workspace, name, turn_at) SELECT ?1, ?2, ?3, ?4"
+	" WHERE EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?2 AND p.name = ?3"
+	" AND p.at > ?4 - 2592000000)" /* mutant: function-polled -> ")" */
+	" RETURNING subject");
+
+DB_STMT(stmt_scan_due, "function_scan_due", "i", "i",
+	"SELECT subject FROM hx_function WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
+
+DB_STMT(stmt_next_due, "function_next_due", "", "i",
+	"SELECT min(due_at) FROM hx_function WHERE due_at IS NOT NULL");
+
+DB_STMT(stmt_due, "function_due", "i", "",
+	"UPDATE hx_function SET due_at = hx_now_ms(), revision = revision + 1 WHERE subject = ?1");
+
+/* clang-format on */
+
+enum {
+	OUT_I,
+	OUT_KIND,
+	OUT_NAME,
+	OUT_N,
+	OUT_SEQ,
+	OUT_STATE,
+	OUT_ATTEMPT,
+	OUT_REDO,
+	OUT_POLICY,
+	OUT_DETAIL,
+	OUT_OUTPUT,
+	OUT_ERROR,
+	OUT_AWAITS,
+	OUT_WAKE_AT,
+	OUT_CHILD,
+	OUT_STARTED_AT,
+	OUT_COMPLETED_AT
+};
+
+/* Lines of function_read(). */
+enum { LINE_ROW, LINE_OPEN, LINE_KIDS, LINE_EVENTS, LINE_NAMED, LINE_POLLED, LINE_ENDED, LINE_FOLLOW = LINE_ENDED };
+
+int64_t function_kind(void)
+{
+	return subject_kind("function", "");
+}
+
+int64_t function_stand(struct slice workspace, struct slice name)
+{
+	uint64_t hash = hash_bytes(2, workspace.p, workspace.n);
+
+	return (int64_t)hash_bytes(hash + 3, name.p, name.n);
+}
+
+/* Without room for one more, whoever waits finds it by its poll. */
+void function_offer(struct unit *unit, struct slice workspace, struct slice name)
+{
+	if (!unit_offer(unit, function_stand(workspace, name), 1))
+		unit_wake(unit, FUNCTION_TOPIC);
+}
+
+/* ---- reading ---- */
+
+void entry_write_label(struct slice name, int64_t n, struct strbuf *text)
+{
+	strbuf_addf(text, "%lld:", (long long)n);
+	strbuf_add_slice(text, name);
+}
+
+static void add_label(struct strbuf *text, struct slice name, int64_t n)
+{
+	LOCAL_STRBUF(label, FUNCTION_NAME_BYTES_MAX + 32);
+
+	entry_write_label(name, n, &label);
+	strbuf_add_char(text, text->n == 1 ? ' ' : ',');
+	json_quote(strbuf_slice(&label), text);
+}
+
+/* How a verb calls an entry may mean NAME, or the N-th of a shorter one. */
+static void add_labels_of(struct strbuf *text, struct slice called)
+{
+	struct slice name;
+	int64_t n;
+
+	add_label(text, called, 0);
+	if (entry_split_name(called, &name, &n))
+		add_label(text, name, n);
+}
+
+static struct slice function_labels(const struct function_request *rq, struct arena *arena)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, ROWS_BYTES_MAX);
+	strbuf_add_char(&text, '[');
+	for (size_t i = 0; i < rq->changes_n; i++) {
+		const struct function_change *change = &rq->changes[i];
+
+		add_label(&text, change->name, change->n);
+		if (change->n)
+			add_label(&text, change->name, change->n - 1);
+	}
+	for (size_t i = 0; i < rq->end.awaits_n; i++)
+		add_label(&text, rq->end.awaits[i].name, rq->end.awaits[i].n);
+	if (rq->end.step.p)
+		add_labels_of(&text, rq->end.step);
+	strbuf_add_char(&text, ']');
+	return arena_keep(arena, &text);
+}
+
+/* What the call asks for and may have come before: JSON, as run_event calls it. */
+static struct slice function_asked(const struct function_request *rq, struct arena *arena)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, ROWS_BYTES_MAX);
+	strbuf_add_char(&text, '[');
+	for (size_t i = 0; i < rq->changes_n; i++) {
+		LOCAL_STRBUF(name, 2 * FUNCTION_NAME_BYTES_MAX);
+
+		if (rq->changes[i].kind != ENTRY_EVENT)
+			continue;
+		strbuf_add_str(&name, RUN_AWAITS_EVENT);
+		strbuf_add_slice(&name, rq->changes[i].event);
+		strbuf_add_char(&text, text.n == 1 ? ' ' : ',');
+		json_quote(strbuf_slice(&name), &text);
+	}
+	strbuf_add_char(&text, ']');
+	return arena_keep(arena, &text);
+}
+
+static struct slice function_wanted(const struct function_request *rq, struct arena *arena)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, ROWS_BYTES_MAX);
+	strbuf_add_char(&text, '[');
+	for (size_t i = 0; i < rq->changes_n; i++)
+		if (rq->changes[i].kind == ENTRY_CHILD) {
+			strbuf_add_char(&text, text.n == 1 ? ' ' : ',');
+			json_quote(rq->changes[i].workflow, &text);
+		}
+	strbuf_add_char(&text, ']');
+	return arena_keep(arena, &text);
+}
+
+struct function_named function_named(const struct function_request *rq, struct arena *arena)
+{
+	return (struct function_named){.labels = function_labels(rq, arena),
+				       .asked = function_asked(rq, arena),
+				       .children = function_wanted(rq, arena)};
+}
+
+struct function_named function_named_so(struct slice called, struct arena *arena)
+{
+	return (struct function_named){
+		.labels = function_labels(&(struct function_request){.end = {.step = called}}, arena)};
+}
+
+int64_t function_follows_n(const struct unit_result *result)
+{
+	return db_cell(&result->rows[LINE_FOLLOW], 0, 0)->i;
+}
+
+static struct db_value list_of(struct slice json)
+{
+	return db_text(json.p ? json : slice_str("[]"));
+}
+
+void function_read(struct unit *unit, struct slice workspace, int64_t subject, const struct function_named *named,
+		   int64_t ended_after)
+{
+	struct db_value id = db_int(subject);
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, id, db_text(workspace.p ? workspace : slice_str("")));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_open, id);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_kids, id, db_int(KIDS_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_events, id, list_of(named->asked), db_int(EVENTS_MAX));
+	if (named->failed)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_failed, id);
+	else
+		UNIT_ADD(unit, UNIT_ANY, &stmt_named, id, list_of(named->labels));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_polled, id, list_of(named->children));
+	if (named->failed)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_follow, id);
+	else if (ended_after >= 0)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_ended, id, db_int(ended_after), db_int(FUNCTION_PAGE_BYTES_MAX));
+}
+
+static int place_of(struct slice word, const char *const words[])
+{
+	int place = 0;
+
+	while (words[place] && !slice_is(word, words[place]))
+		place++;
+	ASSERT(words[place]);
+	return place;
+}
+
+int64_t entry_bytes(const struct function_entry *e)
+{
+	return FUNCTION_ENTRY_BYTES + (int64_t)(e->name.n + e->detail.n + e->output.n + e->error.n);
+}
+
+struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struct arena *arena)
+{
+	const struct db_value *cells = &rows->cells[row * rows->columns];
+	struct function_entry e = {
+		.i = cells[OUT_I].i,
+		.n = cells[OUT_N].i,
+		.seq = cells[OUT_SEQ].i,
+		.attempt = cells[OUT_ATTEMPT].i,
+		.redo = cells[OUT_REDO].i,
+		.kind = (enum entry_kind)place_of(cells[OUT_KIND].s, entry_kinds),
+		.state = (enum entry_state)place_of(cells[OUT_STATE].s, entry_states),
+		.name = cell_text(&cells[OUT_NAME], arena),
+		.policy = cell_text(&cells[OUT_POLICY], arena),
+		.detail = cell_text(&cells[OUT_DETAIL], arena),
+		.output = cell_text(&cells[OUT_OUTPUT], arena),
+		.error = cell_text(&cells[OUT_ERROR], arena),
+		.awaits = cell_text(&cells[OUT_AWAITS], arena),
+		.wake_at = cell_int(&cells[OUT_WAKE_AT]),
+		.child = cell_int(&cells[OUT_CHILD]),
+		.started_at = cells[OUT_STARTED_AT].i,
+		.completed_at = cell_int(&cells[OUT_COMPLETED_AT]),
+	};
+
+	e.bytes_before = entry_bytes(&e);
+	return e;
+}
+
+static void take_entries(struct function_work *w, const struct db_rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		struct function_entry *e = arena_alloc(w->arena, sizeof *e);
+
+		if (!e)
+			return;
+		*e = entry_of_row(rows, i, w->arena);
+		w->entries[w->n++] = e;
+	}
+}
+
+static void take_events(struct function_work *w, const struct db_rows *rows)
+{
+	w->events = arena_zalloc(w->arena, (rows->n + 1) * sizeof *w->events);
+	for (size_t i = 0; w->events && i < rows->n; i++)
+		w->events[w->events_n++] = (struct function_event){.id = cell_text(db_cell(rows, i, 0), w->arena),
+								   .name = cell_text(db_cell(rows, i, 1), w->arena),
+								   .data = cell_text(db_cell(rows, i, 2), w->arena),
+								   .at = db_cell(rows, i, 3)->i};
+}
+
+static void take_kids(struct function_work *w, const struct db_rows *rows)
+{
+	w->kids = arena_zalloc(w->arena, (rows->n + 1) * sizeof *w->kids);
+	for (size_t i = 0; w->kids && i < rows->n; i++)
+		w->kids[w->kids_n++] = (struct function_kid){
+			.i = db_cell(rows, i, 0)->i,
+			.state = cell_text(db_cell(rows, i, 1), w->arena),
+			.completed_at = cell_int(db_cell(rows, i, 2)),
+			.output = cell_text(db_cell(rows, i, 4), w->arena),
+			.error = cell_text(db_cell(rows, i, 5), w->arena),
+		};
+}
+
+static void take_polled(struct function_work *w, const struct db_rows *rows)
+{
+	w->polled = arena_zalloc(w->arena, (rows->n + 1) * sizeof *w->polled);
+	for (size_t i = 0; w->polled && i < rows->n; i++)
+		w->polled[w->polled_n++] = cell_text(db_cell(rows, i, 0), w->arena);
+}
+
+static void take_ended(struct function_work *w, const struct db_rows *rows)
+{
+	w->ended = arena_zalloc(w->arena, (rows->n + 1) * sizeof *w->ended);
+	for (size_t i = 0; w->ended && i < rows->n; i++)
+		w->ended[w->ended_n++] = entry_of_row(rows, i, w->arena);
+}
+
+void function_row_take(const struct db_value *cells, struct arena *arena, struct function_row *row)
+{
+	FUNCTION_FIELDS(COLUMN_TAKE);
+	row->now = cells[FN_NOW].i;
+	row->status = run_status_of(cells[FN_STATUS].s);
+	ASSERT(row->status);
+}
+
+/* What a decision begins with: everything as it is. */
+static void begin_as_it_is(struct function_work *w)
+{
+	const struct function_row *row = &w->row;
+
+	w->to = row->status;
+	w->seq = row->seq;
+	w->entries_n = row->entries_n;
+	w->bytes = row->bytes;
+	w->lapses = row->lapses;
+	w->cold_seq = row->cold_seq;
+	w->turn_at = row->turn_at;
+	w->due_at = row->due_at;
+	w->failed_at = row->failed_at;
+	w->awaits = row->awaits;
+	w->any_of = row->any_of;
+	w->held = row->held;
+	w->version = row->version;
+}
+
+enum hx_code function_work_take(const struct unit_result *result, size_t more, bool with_ended, struct arena *arena,
+				struct function_work *ret_work)
+{
+	const struct db_rows *rows = result->rows;
+	struct function_work *w = ret_work;
+
+	*w = (struct function_work){.arena = arena, .code = HX_OK};
+	if (rows[LINE_ROW].n == 0)
+		return HX_NOT_FOUND;
+	function_row_take(rows[LINE_ROW].cells, arena, &w->row);
+	begin_as_it_is(w);
+	w->room = rows[LINE_OPEN].n + rows[LINE_NAMED].n + more;
+	w->entries = arena_zalloc(arena, (w->room + 1) * sizeof *w->entries);
+	if (!w->entries)
+		return HX_TOO_LARGE;
+	take_entries(w, &rows[LINE_OPEN]);
+	take_entries(w, &rows[LINE_NAMED]);
+	take_events(w, &rows[LINE_EVENTS]);
+	take_kids(w, &rows[LINE_KIDS]);
+	take_polled(w, &rows[LINE_POLLED]);
+	w->cut = w->events_n == EVENTS_MAX || w->kids_n == KIDS_MAX;
+	if (with_ended)
+		take_ended(w, &rows[LINE_ENDED]);
+	if (arena->failed)
+		return HX_TOO_LARGE;
+	return w->row.expired ? HX_RUN_EXPIRED : HX_OK;
+}
+
+/* ---- writing ---- */
+
+static struct db_value number(int64_t value)
+{
+	return value ? db_int(value) : db_null();
+}
+
+static void add_text(struct strbuf *text, struct slice value)
+{
+	strbuf_add_char(text, ',');
+	if (value.p)
+		json_quote(value, text);
+	else
+		strbuf_add_str(text, "null");
+}
+
+static void add_number(struct strbuf *text, int64_t value)
+{
+	if (value)
+		strbuf_addf(text, ",%lld", (long long)value);
+	else
+		strbuf_add_str(text, ",null");
+}
+
+static void add_entry(struct strbuf *text, const struct function_entry *e)
+{
+	LOCAL_STRBUF(label, FUNCTION_NAME_BYTES_MAX + 32);
+
+	entry_write_label(e->name, e->n, &label);
+	strbuf_addf(text, "%s[%lld,\"%s\",\"%s\"", text->n == 1 ? "" : ",", (long long)e->i, entry_kinds[e->kind],
+		    entry_is_about(e->kind) ? entry_kinds[e->kind] : "");
+	add_text(text, e->name);
+	strbuf_addf(text, ",%lld", (long long)e->n);
+	add_text(text, strbuf_slice(&label));
+	strbuf_addf(text, ",%lld,\"%s\",%d,%lld,%lld", (long long)e->seq, entry_states[e->state],
+		    entry_has_ended(e->state), (long long)e->attempt, (long long)e->redo);
+	add_text(text, e->policy);
+	add_text(text, e->detail);
+	add_text(text, e->output);
+	add_text(text, e->error);
+	add_text(text, e->awaits);
+	add_number(text, e->wake_at);
+	add_number(text, e->child);
+	strbuf_addf(text, ",%lld", (long long)e->started_at);
+	add_number(text, e->completed_at);
+	strbuf_add_char(text, ']');
+}
+
+bool function_prepare(struct function_work *w)
+{
+	struct strbuf text;
+	bool any = false;
+
+	strbuf_init(&text, ROWS_BYTES_MAX);
+	strbuf_add_char(&text, '[');
+	for (size_t i = 0; i < w->n; i++)
+		if (w->entries[i]->changed) {
+			add_entry(&text, w->entries[i]);
+			any = true;
+		}
+	strbuf_add_char(&text, ']');
+	if (any)
+		w->rows = arena_keep(w->arena, &text);
+	else
+		strbuf_release(&text);
+	function_prepare_kids(w);
+	return !w->arena->failed;
+}
+
+static void add_subject(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
+{
+	const struct function_row *row = &w->row;
+
+	unit_touch(unit, row->subject);
+	if (!w->shifts && !w->frees && row->owned && strcmp(w->to, row->status) == 0) {
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_keep, db_int(row->subject), db_int(row->fence), db_str(row->status),
+			 db_text(row->worker), db_int(w->lease_ms));
+		return;
+	}
+	DEBUG_ASSERT(ways_lead(&run_ways, NULL, slice_str(row->status), slice_str(w->to)));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_move, db_str(w->to), db_str(row->status), db_int(row->row_version),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(row->subject), db_int(w->frees),
+		 db_int(w->if_past));
+	subject_add_history(unit, stamp, row->subject, row->status);
+	unit_wake(unit, row->subject);
+}
+
+static void add_run(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
+{
+	bool ended = run_is_terminal(w->to);
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_run, db_int(w->row.subject), db_optional(w->run_awaits), db_optional(w->output),
+		 db_optional(w->error), db_int(w->clears_error), db_int(stamp->at.ms),
+		 w->step_status ? db_str(w->step_status) : db_null(), ended ? db_str("") : db_null());
+	if (ended)
+		unit_wake(unit, run_end_topic(w->row.subject));
+	if (ended && w->row.parent)
+		run_child_ended(unit,
+				&(struct run_row){.subject = w->row.subject,
+						  .parent = w->row.parent,
+						  .parent_n = w->row.parent_n},
+				w->to);
+}
+
+static void add_events(struct unit *unit, const struct function_work *w)
+{
+	struct db_value id = db_int(w->row.subject);
+	const struct function_event *came = w->new_event;
+
+	if (came)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_came, id, db_text(came->id), db_text(came->name), db_text(came->data),
+			 db_int(came->at));
+	for (size_t i = 0; i < w->n; i++) {
+		const struct function_entry *e = w->entries[i];
+
+		if (e->event_id.p)
+			UNIT_ADD(unit, UNIT_VERDICT, &stmt_take_event, id, db_text(e->awaits), db_text(e->event_id),
+				 db_int(e->i));
+		else if (e->event_back)
+			UNIT_ADD(unit, UNIT_ANY, &stmt_give_back, id, db_text(e->awaits), db_int(e->i));
+	}
+}
+
+void function_write(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
+{
+	const struct function_row *row = &w->row;
+	struct db_value id = db_int(row->subject);
+	bool moves = strcmp(w->to, row->status) != 0 || w->frees || w->shifts;
+
+	if (moves || row->owned)
+		add_subject(unit, stamp, w);
+	else
+		unit_touch(unit, row->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_write, id, db_int(row->revision), db_int(w->seq),
+		 db_int(w->taken ? w->seq : row->taken_seq), db_int(w->entries_n), db_int(w->bytes),
+		 db_optional(w->taken        ? w->hash
+			     : w->lapses_now ? slice_of(NULL, 0)
+					     : row->body_hash),
+		 db_optional(w->awaits), db_int(w->any_of), db_int(w->lapses), db_int(w->cold_seq),
+		 db_optional(w->version), number(w->turn_at), number(w->due_at), db_optional(w->held),
+		 w->failed_at < 0 ? db_null() : db_int(w->failed_at));
+	if (w->rows.p)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_entries, id, db_text(w->rows));
+	add_events(unit, w);
+	function_write_kids(unit, stamp, w);
+	if (moves || w->output.p || w->error.p || !slice_eq(w->run_awaits, row->run_awaits))
+		add_run(unit, stamp, w);
+	if (w->turn_at)
+		function_offer(unit, row->workspace, row->name);
+	if (w->due_at)
+		unit_wake(unit, FUNCTION_TOPIC);
+}
+
+/* ---- the rest ---- */
+
+void function_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
+{
+	struct slice name = slice_str(spec->machine->definition->name);
+
+	UNIT_ADD(unit, UNIT_MUST, &stmt_create, db_int(spec->subject), db_text(spec->workspace), db_text(name),
+		 db_int(stamp->at.ms));
+	function_offer(unit, spec->workspace, name);
+}
+
+void function_scan_due(struct unit *unit, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
+}
+
+void function_next_due(struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
+}
+
+void function_due(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(subject));
+	unit_wake(unit, FUNCTION_TOPIC);
+}
+
+void function_read_journal(struct unit *unit, int64_t subject, int64_t after, int64_t bytes_max)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_journal, db_int(subject), db_int(after), db_int(bytes_max));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(subject), db_int(after));
+}
+
+void function_read_steps(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_steps, db_int(subject));
+}
+
+void function_read_key_steps(struct unit *unit, struct slice workspace, struct slice key)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_key_steps, db_text(workspace), db_text(key));
+}

@@ -1,0 +1,483 @@
+#!/usr/bin/env bash
+# Functions from outside: every exchange of a worker with the engine, what it refuses, and what the verbs of a run do to one.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import concurrent.futures, json, os, subprocess, threading
+import server
+from server import Server, until, write
+
+RUNS, API = "/api/v1/workflow-runs", "/api/v1/functions"
+STORES = ["sqlite:h.db"] + ([os.environ["HAPAX_TEST_PG"]] if os.environ.get("HAPAX_TEST_PG") else [])
+serial = iter(range(1000000))
+
+
+class Worker:
+	def __init__(self, hapax, name, function="f", version="1"):
+		self.hapax, self.name, self.function, self.version = hapax, name, function, version
+		self.turn, self.seq = None, 0
+
+	def poll(self, wait=0, lease=60000, warm=(), status=200, max=1):
+		return self.hapax.json("POST", f"{API}/claim", {"worker": self.name, "functions": [{"name": self.function, "version": self.version}],
+			"max": max, "waitMs": wait, "leaseMs": lease, "warm": list(warm)}, status=status)
+
+	def claim(self, lease=60000, warm=()):
+		"""Waits for a turn, and takes it."""
+		self.turn = until(lambda: self.poll(wait=5000, lease=lease, warm=warm)["turns"], "a turn")[0]
+		self.seq = self.turn["seq"]
+		return self.turn
+
+	def body(self, *entries, end=None, **more):
+		body = {"worker": self.name, "fence": self.turn["fence"], "seq": self.seq, **more}
+		if entries:
+			body["entries"] = list(entries)
+		if end:
+			body["end"] = end
+		return body
+
+	def send(self, body, status=200):
+		path = f"{API}/runs/{self.turn['run']}/journal"
+		until(lambda: self.hapax.call("POST", path, body)[0] != 503, "an answer")  # a busy machine: it is repeated, as clients do
+		answer = self.hapax.json("POST", path, body, status=status)
+		if status == 200:
+			self.seq = answer["seq"]
+		return answer
+
+	def write(self, *entries, end=None, status=200, **more):
+		return self.send(self.body(*entries, end=end, **more), status)
+
+	def refused(self, code, *entries, end=None, **more):
+		before = self.journal()
+		status = 422 if code in ("BAD_ENTRY", "STEP_OPEN", "NOTHING_TO_WAIT_FOR", "JOURNAL_FULL") else 409
+		assert self.write(*entries, end=end, status=status, **more)["code"] == code
+		assert self.journal() == before, "a refusal changes nothing"
+
+	def journal(self, after=0):
+		return self.hapax.json("GET", f"{API}/runs/{self.turn['run']}/journal?fence={self.turn['fence']}&after={after}", status=200)
+
+
+def step(name, state="done", n=0, **more):
+	return {"kind": "step", "name": name, "n": n, "state": state, **more}
+
+
+def entry(kind, name, n=0, **more):
+	return {"kind": kind, "name": name, "n": n, **more}
+
+
+def suspended(*awaits, **more):
+	return {"state": "suspended", "awaits": [entry(*a) for a in awaits], **more}
+
+
+class Scene:
+	"""A server, and a function of a name of its own that one worker polls for."""
+
+	def __init__(self, dir, store):
+		self.hapax = Server(dir, "serve", "--db", store)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		self.hapax.__exit__()
+
+	def worker(self, name="w1", function=None, version="1"):
+		function = function or f"f{next(serial)}"
+		worker = Worker(self.hapax, name, function, version)
+		worker.poll()
+		return worker
+
+	def start(self, worker, **more):
+		return self.hapax.json("POST", RUNS, {"definitionId": worker.function, **more}, status=201)["run"]["id"]
+
+	def begin(self, lease=60000, **more):
+		worker = self.worker()
+		self.start(worker, **more)
+		worker.claim(lease=lease)
+		return worker
+
+	def show(self, worker):
+		return self.hapax.json("GET", f"{RUNS}/{worker.turn['run']}", status=200)
+
+	def status(self, worker):
+		return self.show(worker)["status"]
+
+	def why(self, worker):
+		return self.hapax.json("GET", f"{RUNS}/{worker.turn['run']}/why", status=200)["reason"]
+
+	def verb(self, worker, verb, body=None, status=200):
+		return self.hapax.json("POST", f"{RUNS}/{worker.turn['run']}/{verb}", body or {}, status=status)
+
+	def attention(self, worker):
+		items = self.hapax.json("GET", "/api/v1/attention?limit=500", status=200)["items"]
+		return [item["kind"] for item in items if item["id"] == worker.turn["run"]]
+
+
+def on_every_store(test):
+	def each(dir):
+		for i, store in enumerate(STORES):
+			folder = dir / str(i)
+			folder.mkdir()
+			with Scene(folder, store) as scene:
+				test(scene)
+	each.__name__ = test.__name__
+	return each
+
+
+@on_every_store
+def test_what_is_polled_for_can_be_started(scene):
+	assert scene.hapax.json("POST", RUNS, {"definitionId": "nobody"}, status=404)["code"] == "NOT_FOUND"
+	w = scene.worker()
+	run = scene.start(w, input={"a": 1}, idempotencyKey=w.function)
+	again = scene.hapax.json("POST", RUNS, {"definitionId": w.function, "idempotencyKey": w.function}, status=200)
+	assert again["created"] is False and again["run"]["id"] == run
+	turn = w.claim()
+	assert {k: turn[k] for k in ("run", "function", "version", "key", "fence", "seq", "input", "attempt", "from", "journal", "more", "cancelled")} == {
+		"run": run, "function": w.function, "version": "1", "key": w.function, "fence": 1, "seq": 0, "input": {"a": 1}, "attempt": 1,
+		"from": 0, "journal": [], "more": False, "cancelled": False}, turn
+	assert turn["retry"]["maxAttempts"] == 3 and w.poll()["turns"] == []
+	assert scene.status(w) == "RUNNING" and scene.why(w) == "RUN_CLAIMED"
+	assert w.write(end={"state": "completed", "output": {"b": 2}})["leaseUntil"] is None
+	done = scene.show(w)
+	assert done["status"] == "COMPLETED" and done["output"] == {"b": 2} and done["completedAt"] and done["definitionId"] == w.function
+	assert [h["to"] for h in scene.hapax.json("GET", f"{RUNS}/{run}/history")["items"]] == ["PENDING", "RUNNING", "COMPLETED"]
+
+
+def test_a_definition_of_another_kind_wins(dir):
+	write(dir / "workflows/taken.json", {"workflow": "taken", "kind": "run", "steps": [{"name": "a", "type": "wait", "for": "1ms"}]})
+	with Server(dir, "serve", "--workflows", "workflows") as hapax:
+		assert Worker(hapax, "w", "taken").poll(status=409)["code"] == "NAME_TAKEN"
+
+
+@on_every_store
+def test_a_claim_waits_for_a_turn(scene):
+	w = scene.worker()
+	with concurrent.futures.ThreadPoolExecutor(1) as pool:
+		waiting = pool.submit(w.poll, wait=25000)
+		run = scene.start(w)
+		assert [t["run"] for t in waiting.result()["turns"]] == [run]
+
+
+@on_every_store
+def test_one_turn_for_many_that_poll(scene):
+	w = scene.worker()
+	for _ in range(20):
+		scene.start(w)
+	with concurrent.futures.ThreadPoolExecutor(8) as pool:
+		turns = [t for a in pool.map(lambda n: Worker(scene.hapax, f"p{n}", w.function).poll(max=12), range(8)) for t in a["turns"]]
+	turns += w.poll(max=12)["turns"]
+	assert len(turns) == len({t["run"] for t in turns}) == 20, turns
+
+
+@on_every_store
+def test_the_journal_is_a_sequence(scene):
+	w = scene.begin()
+	first = w.body(step("a", "begun", effect="claimed"))
+	assert w.send(first)["seq"] == 1
+	assert w.send(first) == {**w.send(first)} and w.seq == 1, "the same bytes are answered again"
+	assert w.send({**first, "entries": [step("b", "begun")]}, status=409)["code"] == "SEQ_CONFLICT"
+	assert w.send({**w.body(step("b", "begun")), "seq": 9}, status=409)["code"] == "SEQ_CONFLICT"
+	assert w.send({**w.body(), "worker": "w2"}, status=409)["code"] == "STALE_FENCE"
+	assert w.send({**w.body(), "fence": 7}, status=409)["code"] == "STALE_FENCE"
+	answer = w.write(step("a", output={"x": 1}), step("a", n=1, effect="keyed", output=2), entry("value", "v", output=[3]))
+	assert [(e["name"], e["n"], e["seq"], "output" in e) for e in answer["completed"]] == [("a", 0, 2, False), ("a", 1, 3, False), ("v", 0, 4, False)], answer
+	assert [(e["i"], e["seq"], e["state"], e["output"]) for e in w.journal()["journal"]] == [(0, 2, "done", {"x": 1}), (1, 3, "done", 2), (2, 4, "done", [3])]
+	assert [s["name"] for s in scene.show(w)["steps"]] == ["a", "a#1", "v"]
+	last = w.body(end={"state": "released"})
+	assert w.send(last)["seq"] == 5
+	w.seq = 4
+	assert w.send(last)["seq"] == 5, "the end again"
+	w.seq = 4
+	assert w.send(w.body(), status=409)["code"] == "STALE_FENCE", "anything else after the end"
+	assert scene.status(w) == "PENDING" and scene.why(w) == "FUNCTION_WORKER"
+
+
+@on_every_store
+def test_entries_that_the_journal_does_not_take(scene):
+	w = scene.begin()
+	w.write(step("a", "begun", effect="claimed"))
+	for bad in (step("a", "begun"), step("b", n=1), entry("sleep", "a", forMs=5), entry("sleep", "s"), entry("sleep", "s", forMs=0), step("b", "nowhere"),
+			entry("event", "e"), entry("compensate", "c"), entry("drop", "a"), entry("undo", "a", state="begun"), step("b", "begun", output=1),
+			step("b", "begun", onunknown="hold"), entry("party", "p"), step("", "begun"), {"kind": "step"}, step("b", "done", retryAfterMs=5)):
+		w.refused("BAD_ENTRY", bad)
+	w.refused("BAD_ENTRY", step("good"), step("a", "begun"))
+	w.refused("STEP_OPEN", end={"state": "completed"})
+	w.refused("STEP_OPEN", end={"state": "released"})
+	w.write(step("a"))
+	w.refused("BAD_ENTRY", step("a", "failed"))
+	w.refused("NOTHING_TO_WAIT_FOR", end={"state": "suspended"})
+	w.refused("NOTHING_TO_WAIT_FOR", end=suspended(("sleep", "never")))
+	w.refused("NOTHING_TO_WAIT_FOR", end=suspended(("step", "a")))
+	w.refused("BAD_ENTRY", end={"state": "undone"})
+
+
+@on_every_store
+def test_a_journal_is_bounded(scene):
+	w = scene.begin()
+	text = "x" * ((1 << 20) - 2)
+	for n in range(23):
+		w.write(step("a", n=n, effect="keyed", output=text))
+	w.refused("JOURNAL_FULL", step("a", n=23, effect="keyed", output=text))
+	w.write(end={"state": "released"})
+	turn, seen = w.claim(), []
+	seen += turn["journal"]
+	assert turn["more"] and 3 <= len(seen) <= 5
+	while True:
+		page = w.journal(after=seen[-1]["seq"])
+		seen += page["journal"]
+		if not page["more"]:
+			break
+	assert [e["n"] for e in seen] == list(range(23)) and page["seq"] == turn["seq"]
+
+
+@on_every_store
+def test_a_warm_worker_gets_what_is_new(scene):
+	w = scene.begin()
+	w.write(step("a"), entry("sleep", "nap", forMs=50), end=suspended(("sleep", "nap")))
+	turn = w.claim(warm=[{"run": w.turn["run"], "seq": w.seq}])
+	assert turn["from"] == 3 and [(e["name"], e["state"]) for e in turn["journal"]] == [("nap", "done")], turn
+	w.write(end={"state": "released"})
+	assert w.claim(warm=[{"run": w.turn["run"], "seq": 99}])["from"] == 0, "nobody knows what has not been"
+
+
+@on_every_store
+def test_a_heartbeat_keeps_the_turn_and_never_shortens_it(scene):
+	w = scene.begin()
+	long = w.write(leaseMs=600000)["leaseUntil"]
+	assert w.write(leaseMs=100)["leaseUntil"] == long and w.seq == 0
+	assert w.send({**w.body(), "fence": 2}, status=409)["code"] == "STALE_FENCE"
+
+
+@on_every_store
+def test_a_lease_that_lapses_leaves_what_was_begun_unknown(scene):
+	w = scene.begin(lease=100)
+	w.write(step("a", "begun", effect="keyed"), step("b", effect="keyed"), leaseMs=100)
+	other = Worker(scene.hapax, "w2", w.function)
+	turn = other.claim()
+	assert turn["attempt"] == 2 and [(e["name"], e["state"]) for e in turn["journal"]] == [("b", "done"), ("a", "unknown")], turn
+	assert w.write(step("a"), status=409)["code"] == "STALE_FENCE"
+	other.write(step("a", "begun"))
+	assert other.journal()["journal"][-1]["attempt"] == 2
+	other.write(step("a", "unknown"), end=suspended(("step", "a")))
+	assert scene.why(other) == "RUN_UNKNOWN" and scene.attention(other) == ["unknown_step"], "what two do not know a person has to"
+
+
+@on_every_store
+def test_a_claimed_step_that_is_unknown_is_held(scene):
+	w = scene.begin(lease=100)
+	w.write(step("pay it", "begun", effect="claimed"), leaseMs=100)
+	until(lambda: scene.status(w) == "WAITING", "the lapse")
+	assert w.poll()["turns"] == [] and scene.why(w) == "RUN_UNKNOWN" and scene.attention(w) == ["unknown_step"]
+	assert scene.show(w)["steps"][0]["status"] == "UNKNOWN"
+	scene.verb(w, "steps/nothing/resolve", {"outcome": "done"}, status=404)
+	scene.verb(w, "steps/pay%20it/resolve", {"outcome": "not_done"})
+	turn = w.claim(warm=[{"run": w.turn["run"], "seq": 2}])
+	assert turn["from"] == 0 and turn["journal"][0]["retryAfterMs"] == 0 and "key" not in turn["journal"][0], "begun again with the same key"
+	w.write(step("pay it", "begun", effect="claimed"))
+	w.write(step("pay it"), end={"state": "completed"})
+	assert scene.status(w) == "COMPLETED"
+
+
+@on_every_store
+def test_ten_lapses_in_a_row_are_held(scene):
+	w = scene.worker()
+	scene.start(w)
+	for n in range(10):
+		assert w.claim(lease=100)["attempt"] == n + 1
+	until(lambda: scene.status(w) == "WAITING", "the tenth lapse")
+	assert scene.why(w) == "FUNCTION_HELD" and scene.attention(w) == ["held_function"] and scene.show(w)["error"]["code"] == "LAPSED"
+	scene.verb(w, "retry")
+	assert w.claim()["attempt"] == 1
+	w.write(end={"state": "completed"})
+
+
+@on_every_store
+def test_a_step_is_tried_again_when_its_time_comes(scene):
+	w = scene.begin()
+	w.write(step("a", "failed", effect="keyed", retryAfterMs=100, error={"message": "busy"}), end=suspended(("step", "a")))
+	assert scene.status(w) in ("WAITING", "PENDING")
+	turn = w.claim()
+	assert turn["journal"][0]["state"] == "failed" and turn["journal"][0]["retryAfterMs"] == 0
+	w.write(step("a", output=1), end={"state": "completed", "output": 1})
+	assert scene.show(w)["steps"][0]["attempt"] == 2
+
+
+@on_every_store
+def test_events_and_decisions(scene):
+	w = scene.begin()
+	scene.verb(w, "events/pay", {"id": "1", "data": 1}, status=202)
+	scene.verb(w, "events/pay", {"id": "2", "data": 2}, status=202)
+	assert scene.verb(w, "events/pay", {"id": "1", "data": 1}, status=200)["duplicate"] is True
+	answer = w.write(entry("event", "p", event="pay"), entry("event", "p", n=1, event="pay"), entry("event", "p", n=2, event="pay", timeoutMs=50))
+	assert [(e["n"], e["output"]) for e in answer["completed"]] == [(0, 1), (1, 2)], "the oldest first"
+	w.write(entry("approval", "ok?"), end=suspended(("approval", "ok?")))
+	assert scene.why(w) == "RUN_APPROVAL" and scene.attention(w) == ["approval"]
+	scene.verb(w, "approvals/what", {"decision": "approve"}, status=404)
+	scene.verb(w, "approvals/ok%3F", {"decision": "reject", "by": "ada"})
+	assert scene.verb(w, "approvals/ok%3F", {"decision": "approve"}, status=409)["code"] == "WRONG_STATUS"
+	w.claim()
+	until(lambda: all(e["state"] != "open" for e in w.journal()["journal"]), "the timeout")
+	ended = {(e["name"], e["n"]): e for e in w.journal()["journal"]}
+	assert ended["ok?", 0]["output"] == {"decision": "reject", "by": "ada", "comment": None} and ended["p", 2]["error"]["code"] == "TIMEOUT"
+
+
+@on_every_store
+def test_a_race_and_its_losers(scene):
+	w = scene.begin()
+	w.write(entry("sleep", "s", forMs=50), entry("event", "e", event="x"), end=suspended(("sleep", "s"), ("event", "e"), any=True))
+	w.claim()
+	scene.verb(w, "events/x", {"id": "1", "data": 7}, status=202)
+	w.write(entry("drop", "e"))
+	assert [(e["name"], e["state"]) for e in w.journal()["journal"] if e["kind"] == "event"] == [("e", "dropped")]
+	assert w.write(entry("event", "e", n=1, event="x"))["completed"][0]["output"] == 7, "what was not seen goes back"
+	w.refused("NOTHING_TO_WAIT_FOR", end=suspended(("event", "e")))
+	w.refused("BAD_ENTRY", entry("drop", "s"))
+
+
+@on_every_store
+def test_all_is_due_when_one_has_failed(scene):
+	w = scene.begin()
+	w.write(entry("event", "a", event="a", timeoutMs=50), entry("event", "b", event="b"), end=suspended(("event", "a"), ("event", "b")))
+	assert [e["state"] for e in w.claim()["journal"]] == ["open", "failed"]
+
+
+@on_every_store
+def test_children(scene):
+	w, kid = scene.begin(), scene.worker("k")
+	answer = w.write(entry("child", "c", workflow=kid.function, input={"z": 1}), entry("child", "d", workflow="nobody's"))
+	assert [(e["name"], e["error"]["code"]) for e in answer["completed"]] == [("d", "NOT_FOUND")], answer
+	w.write(end=suspended(("child", "c")))
+	turn = kid.claim()
+	assert turn["input"] == {"z": 1} and turn["key"] == f"{w.turn['run']}/c/0"
+	assert scene.hapax.json("GET", f"{RUNS}/{turn['run']}")["parent"] == {"run": w.turn["run"], "step": "c", "n": 0}
+	kid.write(end={"state": "completed", "output": {"y": 2}})
+	assert w.claim()["journal"][-1]["output"] == {"y": 2}
+	w.write(entry("child", "c", n=1, workflow=kid.function), end=suspended(("child", "c", 1)))
+	kid.claim()
+	kid.write(end={"state": "failed", "error": {"code": "NO", "message": "no"}})
+	failed = w.claim()["journal"][-1]
+	assert failed["error"]["code"] == "CHILD_FAILED" and failed["error"]["cause"]["code"] == "NO", failed
+	w.write(entry("child", "c", n=2, workflow=kid.function))
+	kid.claim()
+	w.write(entry("drop", "c", n=2), end={"state": "completed"})
+	until(lambda: scene.status(kid) in ("CANCELLING", "CANCELLED"), "the word to be heard")
+	assert kid.write()["cancelled"] is True
+	kid.write(end={"state": "undone"})
+	assert scene.status(kid) == "CANCELLED"
+
+
+@on_every_store
+def test_a_failure_and_its_retry(scene):
+	w = scene.begin()
+	w.write(step("a"), step("b", "failed", error={"code": "DECLINED", "message": "card declined"}),
+		end={"state": "failed", "error": {"code": "DECLINED", "message": "card declined"}, "step": "b"})
+	run = scene.show(w)
+	assert run["status"] == "FAILED" and run["error"]["code"] == "DECLINED" and run["error"]["step"] == "b" and scene.attention(w) == ["failed_run"]
+	scene.verb(w, "retry")
+	begun = w.claim(warm=[{"run": run["id"], "seq": w.seq}])
+	assert begun["from"] == 0 and begun["journal"][-1]["key"] == f"{run['id']}/b/0/1", begun
+	w.write(step("b"), end={"state": "completed"})
+	assert scene.show(w)["error"] is None
+	w = scene.begin()
+	w.write(step("b", "failed"), step("c"), end={"state": "failed", "step": "b"})
+	assert scene.verb(w, "retry", status=409)["code"] == "WRONG_STATUS", "entries follow its end"
+
+
+@on_every_store
+def test_cancel_undoes(scene):
+	w = scene.begin()
+	w.write(step("a", output=1), entry("compensate", "a"), entry("sleep", "s", forMs=100000), step("b", "begun"))
+	assert scene.verb(w, "cancel", status=202)["status"] == "CANCELLING"
+	assert w.write()["cancelled"] is True
+	w.refused("CANCELLED", step("c", "begun"))
+	w.refused("CANCELLED", entry("sleep", "z", forMs=5))
+	w.write(step("b"), entry("compensate", "b"))
+	w.refused("CANCELLED", end={"state": "completed"})
+	w.write(end={"state": "released"})
+	assert w.claim()["cancelled"] is True
+	w.refused("BAD_ENTRY", end={"state": "undone"})
+	w.write({**step("b", "begun"), "kind": "undo"})
+	w.write({**step("b"), "kind": "undo"}, {**step("a", "failed", error={"message": "stuck"}), "kind": "undo"}, end={"state": "undone"})
+	assert scene.status(w) == "CANCELLING" and scene.attention(w) == ["failed_compensation"]
+	scene.verb(w, "retry")
+	w.claim()
+	w.write({**step("a"), "kind": "undo"}, end={"state": "undone"})
+	run = scene.show(w)
+	assert run["status"] == "CANCELLED" and all(s.get("compensatedAt") for s in run["steps"] if s["name"] in "ab"), run
+	assert {s["name"]: s["status"] for s in run["steps"]}["s"] == "SKIPPED"
+
+
+@on_every_store
+def test_cancel_with_nothing_to_undo(scene):
+	w = scene.worker()
+	run = scene.start(w)
+	assert scene.hapax.json("POST", f"{RUNS}/{run}/cancel", {}, status=200)["status"] == "CANCELLED"
+	assert w.poll()["turns"] == []
+
+
+@on_every_store
+def test_pause_and_divergence(scene):
+	w = scene.begin()
+	w.write(step("a", "begun"))
+	scene.verb(w, "pause")
+	assert w.write()["paused"] is True
+	w.refused("WRONG_STATUS", step("b", "begun"))
+	w.write(step("a"))
+	w.refused("WRONG_STATUS", end={"state": "completed"})
+	w.write(end={"state": "released"})
+	assert scene.status(w) == "PAUSED" and w.poll()["turns"] == [] and scene.attention(w) == ["paused_run"]
+	scene.verb(w, "resume")
+	w.claim()
+	w.write(end={"state": "diverged", "expected": {"kind": "step", "name": "z"}, "found": {"kind": "step", "name": "a"}})
+	error = scene.show(w)["error"]
+	assert error["code"] == "DIVERGED" and error["cause"]["expected"]["name"] == "z" and error["cause"]["version"] == "1", error
+	assert scene.attention(w) == ["held_function"] and w.poll()["turns"] == []
+	scene.verb(w, "retry")
+	w.claim()
+	w.write(end={"state": "completed"})
+
+
+@on_every_store
+def test_a_run_keeps_the_version_of_its_first_entry(scene):
+	w = scene.begin()
+	w.write(step("a"), end={"state": "released"})
+	other = Worker(scene.hapax, "w2", w.function, "2")
+	assert other.poll()["turns"] == [] and len(w.poll()["turns"]) == 1
+
+
+def test_a_restart_ends_no_lease(dir):
+	with Server(dir, "serve") as hapax:
+		w = Worker(hapax, "w1")
+		w.poll()
+		hapax.json("POST", RUNS, {"definitionId": "f"}, status=201)
+		w.claim()
+		w.write(step("a", "begun"))
+		hapax.stop()
+	with Server(dir, "serve") as hapax:
+		w.hapax = hapax
+		assert w.write(step("a"), end={"state": "completed"})["seq"] == 3
+		hapax.stop()
+	audit = subprocess.run([server.HAPAX, "audit", "--db", "sqlite:hapax.db"], cwd=dir, capture_output=True, text=True)
+	assert audit.returncode == 0, audit.stdout + audit.stderr
+
+
+@on_every_store
+def test_two_that_write_at_once_are_one(scene):
+	w = scene.begin()
+	for round in range(5):
+		bodies = [w.body(step(f"s{round}", effect="keyed", output=n)) for n in range(6)]
+		with concurrent.futures.ThreadPoolExecutor(6) as pool:
+			answers = list(pool.map(lambda b: scene.hapax.call("POST", f"{API}/runs/{w.turn['run']}/journal", b), bodies))
+		assert sorted(a[0] for a in answers) == [200] + [409] * 5, answers
+		w.seq += 1
+	assert [e["seq"] for e in w.journal()["journal"]] == [1, 2, 3, 4, 5]
+
+
+@on_every_store
+def test_another_workspace_sees_nothing(scene):
+	w = scene.begin()
+	status, _, _ = scene.hapax.call("POST", f"{API}/runs/{w.turn['run']}/journal", w.body(step("a")), headers=[("Hapax-Workspace", "other")])
+	assert status == 404
+	status, _, text = scene.hapax.call("POST", RUNS, {"definitionId": w.function}, headers=[("Hapax-Workspace", "other")])
+	assert status == 404, text
+
+
+server.run(globals())
+END
