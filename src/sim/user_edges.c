@@ -7,6 +7,19 @@
  */
 #include "sim/sim_parts.h"
 
+/* Where there are more than can be told apart, the rest is left out, and the walk is not complete. */
+static void put_edge(struct sim *sim, struct edge_list *list, struct sim_edge edge)
+{
+	if (list->n == SIM_EDGES_MAX)
+		sim->full = true;
+	else
+		list->edges[list->n++] = edge;
+}
+#define PUT_EDGE(sim, list, kind, who, how, mask)                                                                      \
+	put_edge(sim, list,                                                                                            \
+		 (struct sim_edge){(unsigned char)(kind), (unsigned char)(who), (unsigned char)(how),                  \
+				   (unsigned char)(mask)})
+
 /* Returns whether something goes on there that others wait for. */
 static bool add_of_actor(struct sim *sim, unsigned i, struct edge_list *list)
 {
@@ -19,17 +32,17 @@ static bool add_of_actor(struct sim *sim, unsigned i, struct edge_list *list)
 		unsigned n = user->rounds(sim, i);
 
 		for (unsigned k = 0; k < n; k++)
-			add_edge(list, EDGE_AGAIN, i, k, 0);
+			PUT_EDGE(sim, list, EDGE_AGAIN, i, k, 0);
 		return n && !user->is_bystander(sim, i);
 	}
 	if (actor->state != SIM_ASKING)
 		return false;
 	sim_ask(&actor->task.task, &ask, &memory);
 	if (ask.kind == ASK_COMMIT)
-		add_edge(list, EDGE_WRITE, i, 0, 0);
+		PUT_EDGE(sim, list, EDGE_WRITE, i, 0, 0);
 	for (unsigned how = 0; how < SIM_ACTS_N && ask.kind == ASK_ACT; how++)
 		if (user->allows(sim, &ask.act, how))
-			add_edge(list, EDGE_ACT, i, how, 0);
+			PUT_EDGE(sim, list, EDGE_ACT, i, how, 0);
 	return ask.kind == ASK_COMMIT || ask.kind == ASK_ACT;
 }
 
@@ -56,14 +69,14 @@ static void add_time(struct sim *sim, bool rests, struct edge_list *list)
 
 	if (rests) {
 		if (sim_next_moment(sim) >= 0)
-			add_edge(list, EDGE_TIME, 0, CUT_NOT_DONE, /* paused= */ 0);
+			PUT_EDGE(sim, list, EDGE_TIME, 0, CUT_NOT_DONE, /* paused= */ 0);
 		return;
 	}
 	if (!sim->state.left.lapses || !sim->state.left.mishaps || !has_begun(sim, SIM_NODES_MAX, &acting) ||
 	    sim->scenario->user->lease_end(sim) == INT64_MAX)
 		return;
 	for (unsigned how = 0; how < (acting ? CUTS_N : 1u); how++)
-		add_edge(list, EDGE_TIME, 0, how, /* paused= */ 1);
+		PUT_EDGE(sim, list, EDGE_TIME, 0, how, /* paused= */ 1);
 }
 
 static void add_crashes(struct sim *sim, struct edge_list *list)
@@ -76,7 +89,7 @@ static void add_crashes(struct sim *sim, struct edge_list *list)
 		if (!has_begun(sim, node, &acting))
 			continue;
 		for (unsigned how = 0; how < (acting ? CUTS_N : 1u); how++)
-			add_edge(list, EDGE_CRASH, node, how, 0);
+			PUT_EDGE(sim, list, EDGE_CRASH, node, how, 0);
 	}
 }
 
@@ -88,7 +101,7 @@ void sim_user_edges(struct sim *sim, struct edge_list *list)
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
 		goes_on |= add_of_actor(sim, i, list);
 	for (unsigned which = 0; which < late_n; which++)
-		add_edge(list, EDGE_LAND, 0, which, 0);
+		PUT_EDGE(sim, list, EDGE_LAND, 0, which, 0);
 	add_time(sim, !goes_on, list);
 	add_crashes(sim, list);
 }

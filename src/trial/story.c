@@ -231,7 +231,9 @@ static void tell_actors(struct teller *x, struct sim *sim, const struct sight *i
 			tell(x, who_acts(x->t, i), c ? c->of->file : NULL, c ? c->line : 0, "calls %s, key %.*s",
 			     ((const struct action *)call.action)->name, SLICE_ARGS(call.key));
 		}
-		if (caller && is->actors[i] == SIM_DONE && x->was.actors[i] == SIM_ASKING)
+		if (caller && is->actors[i] == SIM_DONE && x->was.actors[i] == SIM_ASKING && !actor->task.task.kind)
+			tell(x, x->t->actors[i].name, NULL, 0, "hears nothing: the connection breaks");
+		else if (caller && is->actors[i] == SIM_DONE && x->was.actors[i] == SIM_ASKING)
 			tell(x, x->t->actors[i].name, NULL, 0, "hears %d %s", hx_code_http_status(actor->code),
 			     hx_code_name(actor->code));
 	}
