@@ -264,6 +264,10 @@ void api_schedule_list(struct http_call *call);
 void api_schedule_verb(struct http_call *call);
 void api_schedule_trigger(struct http_call *call);
 void api_schedule_backfill(struct http_call *call);
+void api_bulk_create(struct http_call *call);
+void api_bulk_show(struct http_call *call);
+void api_bulk_items(struct http_call *call);
+void api_bulk_cancel(struct http_call *call);
 void api_why(struct http_call *call);
 void api_attention(struct http_call *call);
 /* What probes and Prometheus read. */

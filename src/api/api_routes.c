@@ -178,6 +178,16 @@ static const struct route routes[] = {
 	 .id = "creditAccount", .body = "Credit", .answers = {{200, "Credited"}},
 	 .errors = {HX_ALREADY_EXISTS, HX_CONCURRENCY_ERROR}},
 
+	{"POST", "/api/v1/bulk", api_bulk_create, ROUTE_EXECUTE, "Does one thing to all that match a condition, once to each.",
+	 .id = "startBulk", .body = "BulkCreate", .answers = {{202, "BulkStarted"}, {200, "BulkCounted"}},
+	 .errors = {HX_BAD_QUERY, HX_KEY_REUSED, HX_NOT_IMPLEMENTED, HX_OUTCOME_UNKNOWN}},
+	{"GET", "/api/v1/bulk/{id}", api_bulk_show, ROUTE_READ, "Shows a bulk, and how far it has come.",
+	 .id = "getBulk", .answers = {{200, "Bulk"}}},
+	{"GET", "/api/v1/bulk/{id}/items", api_bulk_items, ROUTE_READ, "Lists what was selected, with what has come of it.",
+	 .id = "listBulkItems", .query = {PAGE}, .answers = {{200, "BulkItemPage"}}},
+	{"POST", "/api/v1/bulk/{id}/cancel", api_bulk_cancel, ROUTE_EXECUTE, "Begins no further item.",
+	 .id = "cancelBulk", .body = "Nothing", .answers = {{200, "Bulk"}}},
+
 	{"PUT", "/api/v1/schedules/{name}", api_schedule_put, ROUTE_EXECUTE, "Puts a schedule.",
 	 .id = "putSchedule", .body = "SchedulePut", .answers = {{200, "Schedule"}, {201, "Schedule"}}, .etag = true,
 	 .errors = {HX_NOT_FOUND, HX_CONCURRENCY_ERROR}},

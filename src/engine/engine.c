@@ -8,6 +8,7 @@
 #include "engine/alone.h"
 #include "engine/backlog.h"
 #include "engine/batches.h"
+#include "engine/bulks.h"
 #include "engine/changers.h"
 #include "engine/definitions.h"
 #include "engine/dispatcher.h"
@@ -219,6 +220,8 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	if (!code)
 		code = schedules_start(&e->parts, &e->parts.schedules, err);
 	if (!code)
+		code = bulks_start(&e->parts, &e->parts.bulks, err);
+	if (!code)
 		code = retention_start(&e->parts, &e->retention, err);
 	if (!code && janitors_start(&e->janitors, &e->parts))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
@@ -337,6 +340,7 @@ void engine_begin_no_more(struct engine *engine)
 	functions_close(engine->parts.functions);
 	batches_close(engine->parts.batches);
 	schedules_close(engine->parts.schedules);
+	bulks_close(engine->parts.bulks);
 	feeder_close(&engine->dispatcher.feeder);
 }
 
@@ -369,6 +373,7 @@ void engine_free(struct engine *engine)
 	gate_store_free(engine->parts.gate_store);
 	retention_free(engine->retention);
 	schedules_free(engine->parts.schedules);
+	bulks_free(engine->parts.bulks);
 	batches_free(engine->parts.batches);
 	functions_free(engine->parts.functions);
 	runs_free(engine->parts.runs);

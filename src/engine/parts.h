@@ -26,6 +26,7 @@ struct engine_parts {
 	struct functions *functions;
 	struct batches *batches;
 	struct schedules *schedules;
+	struct bulks *bulks;
 	struct backlog *backlog;
 	struct sentinel *sentinel;
 	const _Atomic int64_t

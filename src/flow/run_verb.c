@@ -556,7 +556,10 @@ static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 		v->status = v->row.status;
 		v->version = v->row.version;
 	}
-	if (v->rq->kind == RUN_EVENT && answer->result->rows[VERB_LINE_SEEN].n && !is_function(v))
+	code = v->rq->along && v->rq->along->check && !v->in_part ? v->rq->along->check(v->rq->along, &v->row) : HX_OK;
+	if (code)
+		end_run_verb(v, code, NULL);
+	else if (v->rq->kind == RUN_EVENT && answer->result->rows[VERB_LINE_SEEN].n && !is_function(v))
 		run_verb_decide(v, answer); /* whatever the run is by now */
 	else if (v->row.restarted_by)       /* mutant: restarted-goes-on -> if (0) */
 		end_restarted(v);

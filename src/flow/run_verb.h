@@ -83,6 +83,8 @@ struct run_along {
 	void (*won)(struct run_along *along, const struct unit_result *result);
 	/* Was the unit lost by one of these lines? Then the verb ends with HX_OK, as a duplicate. NULL: they decide nothing. */
 	bool (*lost)(struct run_along *along, const struct unit_result *result);
+	/* Of the run as it was read, before anything is decided: HX_OK, or the verb ends with this. NULL: it may. */
+	enum hx_code (*check)(struct run_along *along, const struct run_row *row);
 };
 
 /* Immutable while the task lives; texts are the caller's. */

@@ -197,7 +197,8 @@ bool search_begin(struct search *s)
 		take_field(s, tests[i]);
 		add_range(s, tests[i]);
 	}
-	while (s->where && s->unknown_n < WHERE_CONJUNCTS_MAX && (test = where_unknown(s->where, s->known, &at)))
+	while (s->where && s->known && s->unknown_n < WHERE_CONJUNCTS_MAX &&
+	       (test = where_unknown(s->where, s->known, &at)))
 		s->unknown[s->unknown_n++] = test;
 	return !is_chosen(s) || s->unknown_n > 0;
 }

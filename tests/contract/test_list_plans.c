@@ -14,6 +14,7 @@
 #include "api/api.h"
 #include "flow/account.h"
 #include "flow/batch_item.h"
+#include "flow/bulk.h"
 #include "flow/entity.h"
 #include "flow/job_work.h"
 #include "flow/page.h"
@@ -164,6 +165,12 @@ static void list_schedules(struct unit *unit, unsigned on, const char *status)
 	schedule_list(unit, slice_str("w"), slice_str("s2"), 51);
 }
 
+static void list_bulk_items(struct unit *unit, unsigned on, const char *status)
+{
+	(void)on, (void)status;
+	bulk_list_items(unit, slice_str("w"), 5, 100, 51);
+}
+
 static const char *const anything[] = {"x", NULL};
 
 /* Where `list` is NULL it is said why not. */
@@ -181,6 +188,7 @@ static const struct {
 	{"listAccounts", "", list_accounts, anything},
 	{"getLedger", "", list_entries, anything},
 	{"listSchedules", "", list_schedules, anything},
+	{"listBulkItems", "", list_bulk_items, anything},
 	{"getHistory", "", NULL, NULL},    /* by (subject, seq), which is its key */
 	{"getRunHistory", "", NULL, NULL}, /* the same */
 	{"listAttention", "kind", NULL,

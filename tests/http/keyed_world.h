@@ -130,7 +130,7 @@ static struct {
 	struct key keys[WORKSPACES][API_KEY_ADMIN + 1]; /* by scope */
 	struct key revoked, expired, forged;            /* of alpha, with the scope admin */
 	/* alpha's things; each has the word canary-alpha in it somewhere */
-	char run[64], function[64], job[64], batch[64];
+	char run[64], function[64], job[64], batch[64], bulk[64];
 } world;
 
 static const char *key_of(int workspace, enum api_key_scope scope)
@@ -222,6 +222,9 @@ static inline void make_things(struct scene *scene, int workspace)
 	make(scene, workspace, "/api/v1/batches",
 	     "{'workflow':'pack','account':'canary-%s','hold':true,'items':[{'input':1,'cost':1}],'idempotencyKey':'same'}");
 	keep_id(scene, "id", world.batch);
+	must(scene, "POST", "/api/v1/bulk", key_of(workspace, API_KEY_ADMIN),
+	     "{'verb':'cancel','kind':'run','where':'key == null and key != null'}", 202);
+	keep_id(scene, "id", world.bulk);
 	must(scene, "POST", "/api/v1/accounts/same/credit", key_of(workspace, API_KEY_ADMIN),
 	     workspace == ALPHA ? "{'amount':1,'key':'canary-alpha'}" : "{'amount':1,'key':'canary-beta'}", 200);
 }

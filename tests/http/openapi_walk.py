@@ -542,6 +542,20 @@ def walk_schedules():
     do("getHistory", values={"subject": do("getSchedule", values=values)["id"]})
     do("deleteSchedule", values={"name": "packs"})
     ask("deleteSchedule", "NOT_FOUND", {"name": "packs"})
+
+
+def walk_bulk():
+    body = {"verb": "resume", "kind": "run", "where": 'workflow == "quick" and status == "COMPLETED"'}
+    if do("startBulk", 200, body={**body, "dryRun": True})["selected"] < 1:
+        fault("startBulk: nothing is counted")
+    values = {"id": do("startBulk", 202, body=body)["id"]}
+    until("getBulk", values, lambda bulk: bulk["status"] == "COMPLETED")
+    if {item["code"] for item in do("listBulkItems", values=values, query={"limit": "1"})["items"]} != {"WRONG_STATUS"}:
+        fault("listBulkItems: not refused")
+    do("cancelBulk", values=values, body={})
+    ask("startBulk", "BAD_QUERY", body={**body, "where": "nothing == 1"})
+
+
 def walk_hook():
     """What is signed is believed: whatever else the request says."""
     body = {"id": "e1"}
@@ -582,6 +596,7 @@ def walk():
     walk_functions()
     walk_batches()
     walk_schedules()
+    walk_bulk()
     walk_the_rest()
     result("every_answer_is_as_it_is_described")
     for name, (_, _, operation) in operations.items():

@@ -39,6 +39,7 @@ static const struct {
 	{"POST /api/v1/batches/{id}/items/{n}/resolve", "{'outcome':'done'}"},
 	{"POST /api/v1/accounts", "{'id':'one','balance':1}"},
 	{"POST /api/v1/accounts/{id}/credit", "{'amount':1,'key':'k'}"},
+	{"POST /api/v1/bulk", "{'verb':'cancel','kind':'run','where':'key == null and key != null'}"},
 	{"PUT /api/v1/schedules/{name}", "{'workflow':'flow','cron':'0 0 1 1 *'}"},
 	{"POST /api/v1/schedules/{name}/backfill", "{'from':'2026-01-01T00:00:00Z','to':'2026-01-02T00:00:00Z'}"},
 };
@@ -75,6 +76,7 @@ static const char *value_of(const char *pattern, const char *param, int subject)
 		       : strstr(pattern, "/functions/")     ? world.function
 		       : strstr(pattern, "/jobs/")          ? world.job
 		       : strstr(pattern, "/batches/")       ? world.batch
+		       : strstr(pattern, "/bulk/")          ? world.bulk
 							    : "canary-alpha";
 	if (strcmp(param, "key") == 0)
 		return "same"; /* both have a run of this key: whose it is, is asked for below */
@@ -126,7 +128,7 @@ static size_t asked_n;
 /* What beta is told, other than that it is not there. */
 static void assert_nothing_of_alpha(const struct reply *reply, const char *path)
 {
-	const char *const its[] = {"canary-alpha", world.run, world.function, world.job, world.batch};
+	const char *const its[] = {"canary-alpha", world.run, world.function, world.job, world.batch, world.bulk};
 
 	for (size_t i = 0; i < sizeof its / sizeof *its; i++)
 		if (strstr(reply->body, its[i]))

@@ -31,7 +31,7 @@ LOOKS = re.compile(
 )
 SERVER = re.compile(r"(build/)?hapax (serve|gate -)")
 ANYTHING = re.compile(
-    r"(run|batch|job|key|ent|op|sched|t)_[0-9a-z]{13}\b"
+    r"(run|batch|bulk|job|key|ent|op|sched|t)_[0-9a-z]{13}\b"
     r"|hx_[0-9a-z]{13}_[0-9a-z]+"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|\d\d:\d\d:\d\d\.\d{3}|\b\d+ms\b|\b\d+\.\ds\b"
     r"|\b[0-9a-f]{16}\b|\b[0-9a-f]{64}\b"

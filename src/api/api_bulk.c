@@ -1,0 +1,265 @@
+/* Bulks: asked for, shown, listed item by item, cancelled. See flow/bulk.h; who carries them out is engine/bulks.c. */
+#include "api/api_list.h"
+#include "api/api_search.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "engine/readers.h"
+#include "flow/bulk_hand.h"
+#include "flow/bulk_select.h"
+#include "flow/run.h"
+
+#define TASK_BYTES_MAX (64u << 20)
+#define ROW_BYTES_MAX (4u << 20)
+#define ARGUMENTS_BYTES_MAX (1u << 20)
+
+static const char no_bulk[] = "there is no such bulk";
+
+static void write_bulk(const struct bulk_row *row, struct strbuf *text)
+{
+	const struct bulk_spec *spec = &row->spec;
+
+	strbuf_add_char(text, '{');
+	json_more_id(text, "id", "bulk", spec->subject);
+	json_more_text(text, "status", row->state);
+	json_more_text(text, "verb", spec->verb);
+	json_more_text(text, "kind", spec->kind);
+	json_more_text(text, "where", spec->condition);
+	json_more_json(text, "arguments", spec->arguments);
+	json_more_text(text, "idempotencyKey", spec->key);
+	json_more_text(text, "requester", spec->requester);
+	json_more_int(text, "selected", row->selected);
+	json_more_int(text, "done", row->done);
+	json_more_int(text, "unchanged", row->unchanged);
+	json_more_int(text, "refused", row->refused);
+	json_more_int(text, "skipped", row->skipped);
+	json_more_int(text, "cancelled", row->cancelled);
+	json_more_time(text, "createdAt", row->created_at);
+	json_more_time(text, "completedAt", row->completed_at);
+	strbuf_add_char(text, '}');
+}
+
+/* ---- asking for one ---- */
+
+struct bulk_call {
+	struct api_task task;
+	struct bulk_select select;
+};
+
+static bool read_verb(struct http_call *call, struct json body, struct bulk_spec *spec)
+{
+	static const char *const kinds[] = {"run", NULL};
+
+	if (!api_name_member(call, body, "verb", "verb is a string: what is done to each", &spec->verb) ||
+	    !api_name_member(call, body, "kind", "kind is a string: run", &spec->kind))
+		return false;
+	if (slice_is(spec->verb, "migrate") || slice_is(spec->verb, "redrive"))
+		return api_refuse(call, HX_NOT_IMPLEMENTED, "this verb is not there in bulk yet");
+	return api_word_checked(call, spec->verb, bulk_verbs, "verb", HX_VALIDATION_ERROR) &&
+	       api_word_checked(call, spec->kind, kinds, "kind", HX_VALIDATION_ERROR);
+}
+
+static bool read_arguments(struct http_call *call, struct json body, struct bulk_spec *spec)
+{
+	struct run_verb_request rq = {0};
+	struct json value;
+	const char *words;
+
+	spec->arguments = slice_str("{}");
+	if (json_find(body, slice_str("arguments"), &value)) {
+		if (json_type(value) != JSON_OBJECT || value.raw.n > ARGUMENTS_BYTES_MAX)
+			return api_invalid(call, "arguments is an object of at most 1 MiB");
+		spec->arguments = value.raw;
+	}
+	return bulk_request(spec, call->arena, &rq, &words) || api_invalid(call, "%s", words);
+}
+
+static bool read_bulk(struct http_call *call, struct bulk_call *c)
+{
+	static const char *const known[] = {"verb", "kind", "where", "arguments", "dryRun", "idempotencyKey", NULL};
+	struct bulk_spec *spec = &c->select.spec;
+	struct search *search = &c->select.search;
+	struct json body, value;
+
+	if (!api_body(call, known, &body) || !read_verb(call, body, spec) || !read_arguments(call, body, spec) ||
+	    !api_bool(call, body, "dryRun", &c->select.dry))
+		return false;
+	if (!json_find(body, slice_str("where"), &value) || json_type(value) != JSON_STRING)
+		return api_invalid(call, "where is a string: the condition, which cannot be left out");
+	spec->condition = json_string_decode(value, call->arena);
+	*search = (struct search){.of = WHERE_RUN, .workspace = api_workspace(call), .kind = run_kind(), .up = true};
+	search->known = api_attributes(call, WHERE_RUN);
+	if (!spec->condition.p || !search->known ||
+	    !api_where(call, WHERE_RUN, run_statuses, spec->condition, &search->where))
+		return false;
+	spec->workspace = api_workspace(call);
+	spec->requester = api_requester(call);
+	return !json_find(body, slice_str("idempotencyKey"), &value) ||
+	       api_key_checked(call, value, "idempotencyKey", &spec->key);
+}
+
+static bool is_same(const struct bulk_spec *a, const struct bulk_spec *b)
+{
+	return slice_eq(a->verb, b->verb) && slice_eq(a->kind, b->kind) && slice_eq(a->condition, b->condition) &&
+	       slice_eq(a->arguments, b->arguments);
+}
+
+static void write_started(const void *of, struct strbuf *text)
+{
+	const struct bulk_select *s = of;
+
+	strbuf_add_char(text, '{');
+	if (s->dry)
+		json_more_bool(text, "dryRun", true);
+	else
+		json_more_id(text, "id", "bulk", s->row.spec.subject);
+	json_more_int(text, "selected", s->row.selected);
+	strbuf_add_char(text, '}');
+}
+
+static void bulk_selected(struct seat *seat, enum hx_code code)
+{
+	struct bulk_call *c = (struct bulk_call *)seat;
+	struct bulk_select *s = &c->select;
+	struct http_call *call = c->task.call;
+	struct hx_error err;
+	size_t column = 0;
+
+	if (code == HX_BAD_QUERY) {
+		(void)where_refuse_name(s->search.where, s->unknown, s->search.known, &err, &column);
+		(void)api_bad_query(call, &err, column);
+		api_task_free(&c->task);
+		return;
+	}
+	/* It is there, and whoever has gone on with it selects the rest. */
+	if (code == HX_CLAIM_FAILED)
+		code = HX_OK;
+	if (!code && s->existed && !is_same(&s->spec, &s->row.spec))
+		code = HX_KEY_REUSED;
+	api_task_end(&c->task, code, code == HX_KEY_REUSED ? "this key has another bulk" : NULL,
+		     &(struct api_told){s->dry ? 200 : 202, 0, write_started, s});
+}
+
+void api_bulk_create(struct http_call *call)
+{
+	struct bulk_call *c = api_task_new(call, sizeof *c, TASK_BYTES_MAX, bulk_selected);
+	enum hx_code code;
+
+	if (!c)
+		return;
+	if (!read_bulk(call, c)) {
+		api_task_free(&c->task);
+		return;
+	}
+	c->select.arena = &c->task.arena;
+	bulk_select_init(&c->select);
+	if (!c->select.dry) {
+		api_task_start(&c->task, &c->select.task, (uint64_t)(uintptr_t)c);
+		return;
+	}
+	c->task.seat.task = &c->select.task;
+	c->task.seat.tenant = unit_tenant(api_workspace(call));
+	code = readers_submit(api_parts(call)->readers, &c->task.seat);
+	if (code)
+		bulk_selected(&c->task.seat, code);
+}
+
+/* ---- showing ---- */
+
+static enum hx_code show_row(struct api_query *query, const struct db_rows *rows)
+{
+	struct bulk_row row;
+	struct arena arena;
+	bool there;
+
+	arena_init(&arena, ROW_BYTES_MAX);
+	there = bulk_row_take(rows, &arena, &row);
+	if (there)
+		write_bulk(&row, &query->text);
+	arena_release(&arena);
+	query->detail = no_bulk;
+	return there ? HX_OK : HX_NOT_FOUND;
+}
+
+static enum hx_code answered_bulk(struct api_query *query, const struct unit_result *result)
+{
+	return show_row(query, &result->rows[0]);
+}
+
+void api_bulk_show(struct http_call *call)
+{
+	struct api_query query = {.call = call, .read = bulk_read_counted, .answered = answered_bulk};
+
+	if (api_id(call, "bulk", no_bulk, &query.subject))
+		api_query_ask(&query, (uint64_t)query.subject);
+}
+
+static void build_cancel(struct api_query *query, struct unit *unit)
+{
+	bulk_cancel(unit, api_workspace(query->call), query->subject);
+	bulk_read_counted(unit, api_workspace(query->call), query->subject);
+}
+
+static enum hx_code answered_cancel(struct api_query *query, const struct unit_result *result)
+{
+	return show_row(query, &result->rows[1]);
+}
+
+void api_bulk_cancel(struct http_call *call)
+{
+	static const char *const none[] = {NULL};
+	struct api_query query = {.call = call, .build = build_cancel, .answered = answered_cancel};
+	struct json body;
+
+	if (api_id(call, "bulk", no_bulk, &query.subject) && api_body(call, none, &body))
+		api_query_ask(&query, (uint64_t)query.subject);
+}
+
+/* ---- items ---- */
+
+static void build_bulk_items(struct api_query *query, struct unit *unit)
+{
+	bulk_read(unit, api_workspace(query->call), query->subject);
+	bulk_list_items(unit, api_workspace(query->call), query->subject, query->number, query->limit + 1);
+}
+
+static enum hx_code check_bulk(struct api_query *query, const struct unit_result *result)
+{
+	query->detail = no_bulk;
+	return result->rows[0].n ? HX_OK : HX_NOT_FOUND;
+}
+
+static void add_bulk_item(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	const struct db_value *result = db_cell(rows, i, BULK_ITEM_RESULT), *code = db_cell(rows, i, BULK_ITEM_CODE);
+	struct strbuf *text = &query->text;
+
+	strbuf_add_char(text, '{');
+	json_more_id(text, "subject", "run", db_cell(rows, i, BULK_ITEM_SUBJECT)->i);
+	json_more_text(text, "result", result->type == DB_NULL ? slice_of(NULL, 0) : result->s);
+	if (code->type != DB_NULL)
+		json_more_text(text, "code", code->s);
+	strbuf_add_char(text, '}');
+}
+
+void api_bulk_items(struct http_call *call)
+{
+	static const struct api_list list = {
+		.build = build_bulk_items,
+		.line = 1,
+		.cursor = CURSOR_NUMBER,
+		.column = BULK_ITEM_N,
+		.at_next = true,
+		.check = check_bulk,
+		.add = add_bulk_item,
+	};
+	struct api_query *query;
+	int64_t subject;
+
+	if (!api_id(call, "bulk", no_bulk, &subject))
+		return;
+	query = api_list_new(call, &list);
+	if (!query)
+		return;
+	query->subject = subject;
+	api_query_read(query);
+}

@@ -1,0 +1,227 @@
+/* See bulks.h. */
+#include "engine/bulks.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "engine/feeder.h"
+#include "engine/runs.h"
+#include "flow/bulk_hand.h"
+#include "flow/bulk_select.h"
+#include "flow/single.h"
+
+#define SLICE 16
+#define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
+#define POLL_MS 1000
+#define LEAD_BYTES_MAX (256u << 20)
+#define HAND_BYTES_MAX (512u << 20)
+
+struct bulks {
+	const struct engine_parts *parts;
+	struct feeder feeder;
+	_Atomic bool closed;
+};
+
+struct bulk_work;
+
+struct hand_seat {
+	struct seat seat;
+	struct bulk_hand hand;
+	struct arena arena;
+	struct bulk_work *work;
+	int64_t number;
+};
+
+/* One bulk under way here. */
+struct bulk_work {
+	struct seat seat; /* first: what feeder_begin() frees */
+	struct bulk_select lead;
+	struct arena arena;
+	struct single finish;
+	struct bulks *bulks;
+	int64_t subject;
+	_Atomic int hands;    /* that are not done; the one who begins them counts as one */
+	_Atomic bool trouble; /* something has to be tried again */
+	struct hand_seat seats[BULK_HANDS];
+};
+
+static void work_end(struct bulk_work *work, int64_t rest_ms)
+{
+	struct feeder *feeder = &work->bulks->feeder;
+	int64_t subject = work->subject;
+
+	arena_release(&work->arena);
+	free(work);
+	feeder_ended(feeder, subject, rest_ms);
+}
+
+static struct lane *lane_of(const struct bulk_work *work, int64_t hand)
+{
+	return lanes_of(work->bulks->parts->lanes, work->subject + hand);
+}
+
+/* ---- the end ---- */
+
+static void bulks_finished(struct seat *seat, enum hx_code code)
+{
+	struct bulk_work *work = (struct bulk_work *)seat;
+
+	work_end(work, code || atomic_load(&work->trouble) ? FEEDER_REST_MS : 0);
+}
+
+static void build_finish(const struct single *single, struct unit *unit)
+{
+	const struct bulk_work *work = single->context;
+
+	bulk_finish(unit, &single->stamp, work->subject);
+}
+
+static enum hx_code took_finish(struct single *single UNUSED, const struct unit_result *result UNUSED)
+{
+	return HX_OK;
+}
+
+static void begin_finish(struct bulk_work *work)
+{
+	single_init(&work->finish, work, build_finish, took_finish);
+	work->seat = (struct seat){.task = &work->finish.task, .done = bulks_finished};
+	if (lane_submit_own(lane_of(work, 0), &work->seat))
+		work_end(work, FEEDER_REST_MS);
+}
+
+/* ---- hands ---- */
+
+static void hand_left(struct bulk_work *work)
+{
+	if (atomic_fetch_sub(&work->hands, 1) == 1)
+		begin_finish(work);
+}
+
+static void bulks_hand_done(struct seat *seat, enum hx_code code);
+
+static void begin_hand(struct hand_seat *hand, int64_t after)
+{
+	struct bulk_work *work = hand->work;
+
+	arena_init(&hand->arena, HAND_BYTES_MAX);
+	bulk_hand_init(&hand->hand, work->subject, hand->number, BULK_HANDS, after,
+		       runs_policy(work->bulks->parts->runs), &hand->arena);
+	hand->seat = (struct seat){.task = &hand->hand.task, .done = bulks_hand_done};
+	if (atomic_load(&work->bulks->closed) || lane_submit_own(lane_of(work, hand->number), &hand->seat)) {
+		atomic_store(&work->trouble, true);
+		arena_release(&hand->arena);
+		hand_left(work);
+	}
+}
+
+static void bulks_hand_done(struct seat *seat, enum hx_code code)
+{
+	struct hand_seat *hand = (struct hand_seat *)seat;
+	bool more = hand->hand.more && !code;
+	int64_t after = hand->hand.after;
+
+	if (code)
+		atomic_store(&hand->work->trouble, true);
+	arena_release(&hand->arena);
+	if (more)
+		begin_hand(hand, after);
+	else
+		hand_left(hand->work);
+}
+
+static void begin_hands(struct bulk_work *work)
+{
+	atomic_store(&work->hands, BULK_HANDS + 1);
+	for (int64_t i = 0; i < BULK_HANDS; i++) {
+		work->seats[i].work = work;
+		work->seats[i].number = i;
+		begin_hand(&work->seats[i], /* after= */ -1);
+	}
+	hand_left(work);
+}
+
+/* ---- the lead ---- */
+
+static void bulks_led(struct seat *seat, enum hx_code code)
+{
+	struct bulk_work *work = (struct bulk_work *)seat;
+	char id[ID_TEXT_BYTES];
+
+	if (code && code != HX_CLAIM_FAILED && code != HX_STOPPING) {
+		id_format("bulk", work->subject, id);
+		log_warn(work->bulks->parts->log, "a bulk was not looked at", log_text("id", id),
+			 log_text("code", hx_code_name(code)));
+	}
+	if (code)
+		work_end(work, FEEDER_REST_MS);
+	else if (slice_is(work->lead.row.state, BULK_RUNNING))
+		begin_hands(work);
+	else
+		begin_finish(work);
+}
+
+static bool bulks_begin(void *context, int64_t subject)
+{
+	struct bulks *bulks = context;
+	struct bulk_work *work = calloc(1, sizeof *work);
+
+	if (!work)
+		return false;
+	work->bulks = bulks;
+	work->subject = subject;
+	arena_init(&work->arena, LEAD_BYTES_MAX);
+	work->lead.spec.subject = subject;
+	work->lead.arena = &work->arena;
+	bulk_select_init(&work->lead);
+	work->seat = (struct seat){.task = &work->lead.task, .done = bulks_led};
+	return feeder_begin(&bulks->feeder, subject, &work->seat);
+}
+
+static void bulks_scan(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
+{
+	bulk_scan_due(unit, limit);
+}
+
+static void bulks_next(const struct due_source *source UNUSED, struct unit *unit)
+{
+	bulk_next_due(unit);
+}
+
+enum hx_code bulks_start(const struct engine_parts *parts, struct bulks **ret_bulks, struct hx_error *err)
+{
+	struct bulks *bulks = calloc(1, sizeof *bulks);
+	struct feeder_options feed = {
+		.lanes = parts->lanes,
+		.clock = parts->clock,
+		.source = {"bulks", BULK_TOPIC, POLL_MS, bulks_scan, bulks_next, bulks},
+		.under_way_max = UNDER_WAY_MAX,
+		.slice = SLICE,
+		.begin = bulks_begin,
+		.context = bulks,
+	};
+	enum hx_code code;
+
+	if (!bulks)
+		return error_set(err, HX_NO_MEMORY, "the bulks");
+	bulks->parts = parts;
+	code = feeder_start(&bulks->feeder, &feed) ? error_set(err, HX_NO_MEMORY, "the bulks") : HX_OK;
+	return HAND_OVER(code, bulks, bulks_free, ret_bulks);
+}
+
+void bulks_close(struct bulks *bulks)
+{
+	if (!bulks)
+		return;
+	atomic_store(&bulks->closed, true);
+	feeder_close(&bulks->feeder);
+}
+
+void bulks_free(struct bulks *bulks)
+{
+	if (!bulks)
+		return;
+	feeder_release(&bulks->feeder);
+	free(bulks);
+}

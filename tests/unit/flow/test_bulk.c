@@ -1,0 +1,227 @@
+/* Bulks over a real store: what is selected once, done once and told once, whoever else is at it. */
+#include "unit/flow/driven_run.h"
+
+#include "flow/bulk_hand.h"
+#include "flow/bulk_select.h"
+#include "support/must_hold.h"
+
+#define BULK 900000
+#define STEPS "'attributes':{'customer':'.input.customer'},'steps':[{'name':'a','type':'external_event','event':'go'}]"
+
+static const struct bulk_spec spec = {
+	.subject = BULK,
+	.workspace = {"default", 7},
+	.requester = {"me", 2},
+	.verb = {"cancel", 6},
+	.kind = {"run", 3},
+	.condition = {"customer == \"c-1\"", 17},
+	.arguments = {"{}", 2},
+};
+
+static const struct db_stmt stmt_items = {
+	.name = "test_items",
+	.sql = "SELECT coalesce(group_concat(n || ' ' || subject || ' ' || coalesce(result, '-') || coalesce(' ' || code, ''), ', '), '')"
+	       " FROM (SELECT * FROM hx_bulk_item ORDER BY n)",
+	.in = "",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_state = {
+	.name = "test_bulk_state",
+	.sql = "SELECT state || ' ' || selected || CASE WHEN due_at IS NULL THEN '' ELSE ' due' END FROM hx_bulk",
+	.in = "",
+	.out = "t",
+};
+
+static const struct db_stmt stmt_statuses = {
+	.name = "test_statuses",
+	.sql = "SELECT group_concat(s.id || ' ' || s.status || ' v' || s.version, ', ') FROM hx_subject s JOIN hx_run r ON r.subject = s.id",
+	.in = "",
+	.out = "t",
+};
+
+static bool says(struct world *w, const struct db_stmt *stmt, const char *wanted)
+{
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return slice_is(db_cell(&w->result.rows[0], 0, 0)->s, wanted);
+}
+
+static void start_run(struct world *w, int64_t subject, const char *input)
+{
+	struct stamp stamp = world_begin(w);
+	struct run_spec run = {
+		.subject = subject,
+		.workspace = slice_str("default"),
+		.requester = slice_str("me"),
+		.machine = fixture.machine,
+		.input = slice_str(input),
+	};
+
+	run_describe(&run, &fixture.arena);
+	run_create(&w->unit, &stamp, &run);
+	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+/* A bulk with the first two of three runs in it, about to be carried out. */
+static void set_scene(struct world *w)
+{
+	struct stamp stamp;
+
+	define(STEPS);
+	start_run(w, 77, "{\"customer\":\"c-1\"}");
+	start_run(w, 78, "{\"customer\":\"c-1\"}");
+	start_run(w, 79, "{\"customer\":\"c-2\"}");
+	stamp = world_begin(w);
+	bulk_create(&w->unit, &stamp, &spec);
+	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+static enum unit_verdict freeze(struct world *w, int64_t from, int64_t to, const char *ids, int64_t n, bool last)
+{
+	(void)world_begin(w);
+	bulk_freeze(&w->unit, &(struct bulk_slice){BULK, from, to, from ? 1 : 0, n, slice_str(ids), last});
+	return world_run(w);
+}
+
+static enum hx_code drive_task(struct world *w, struct task *task)
+{
+	struct ask ask = {.unit = &w->unit};
+	struct answer answer = {.kind = ANSWER_START, .node = "here"};
+
+	for (;;) {
+		answer.now = w->clock.wall;
+		answer.mono = w->clock.mono;
+		answer.id = w->last_op += 10;
+		for (int i = 0; i < ANSWER_IDS_MAX; i++)
+			answer.more_ids[i] = BULK + 1000 + w->last_op + i;
+		assert_true(task_take(task, task->turn, &answer));
+		task->kind->ask(task, &ask);
+		if (ask.kind == ASK_DONE)
+			return ask.code;
+		run_or_fail(w);
+		answer.kind = ANSWER_COMMIT;
+		answer.result = &w->result;
+	}
+}
+
+static enum hx_code work(struct world *w)
+{
+	struct arena arena;
+	struct bulk_hand hand;
+	enum hx_code code;
+
+	arena_init(&arena, 64u << 20);
+	bulk_hand_init(&hand, BULK, 0, 1, -1, &policy, &arena);
+	code = drive_task(w, &hand.task);
+	arena_release(&arena);
+	return code;
+}
+
+static void finish(struct world *w)
+{
+	struct stamp stamp = world_begin(w);
+
+	bulk_finish(&w->unit, &stamp, BULK);
+	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+static void a_slice_is_selected_once(void **state)
+{
+	struct world *w = *state;
+
+	set_scene(w);
+	assert_int_equal(freeze(w, 0, 77, "[77]", 1, false), UNIT_WON);
+	MUST_HOLD(freeze(w, 0, 78, "[]", 0, false) == UNIT_LOST, "two nodes select from the same place on");
+	assert_int_equal(freeze(w, 77, 78, "[78]", 1, true), UNIT_WON);
+	assert_true(says(w, &stmt_items, "0 77 -, 1 78 -"));
+	assert_true(says(w, &stmt_state, "RUNNING 2 due"));
+}
+
+static void a_cancel_ends_the_selection(void **state)
+{
+	struct world *w = *state;
+
+	set_scene(w);
+	assert_int_equal(freeze(w, 0, 77, "[77]", 1, false), UNIT_WON);
+	(void)world_begin(w);
+	bulk_cancel(&w->unit, slice_str("default"), BULK);
+	assert_int_equal(world_run(w), UNIT_WON);
+	MUST_HOLD(freeze(w, 77, 78, "[78]", 1, true) == UNIT_LOST,
+		  "what was cancelled goes on selecting, and is carried out");
+	assert_int_equal(work(w), HX_OK);
+	finish(w);
+	assert_true(says(w, &stmt_items, "0 77 cancelled"));
+	assert_true(says(w, &stmt_state, "CANCELLED 1"));
+	assert_true(says(w, &stmt_statuses, "77 PENDING v1, 78 PENDING v1, 79 PENDING v1"));
+}
+
+static void a_selection_goes_on_after_a_crash(void **state)
+{
+	struct world *w = *state;
+	struct bulk_select select = {.spec = {.subject = BULK}};
+	struct arena arena;
+
+	set_scene(w);
+	assert_int_equal(freeze(w, 0, 77, "[77]", 1, false), UNIT_WON);
+	arena_init(&arena, 64u << 20);
+	select.arena = &arena;
+	bulk_select_init(&select);
+	assert_int_equal(drive_task(w, &select.task), HX_CLAIM_FAILED); /* it is another's, for a while */
+	w->clock.wall.ms += BULK_LEASE_MS + 1;
+	bulk_select_init(&select);
+	assert_int_equal(drive_task(w, &select.task), HX_OK);
+	arena_release(&arena);
+	assert_true(says(w, &stmt_items, "0 77 -, 1 78 -"));
+	assert_true(says(w, &stmt_state, "RUNNING 2 due"));
+}
+
+static void each_is_done_and_told_in_one_unit(void **state)
+{
+	struct world *w = *state;
+
+	set_scene(w);
+	assert_int_equal(freeze(w, 0, 78, "[77,78]", 2, true), UNIT_WON);
+	finish(w);
+	MUST_HOLD(says(w, &stmt_state, "RUNNING 2 due"), "a bulk is over before its items are");
+	/* Another hand has done the first one meanwhile, and this one has read it before. */
+	sql(w, "CREATE TRIGGER meanwhile AFTER UPDATE ON hx_subject WHEN new.id = 77 BEGIN"
+	       " UPDATE hx_bulk_item SET result = 'done' WHERE subject = 77; END");
+	assert_int_equal(work(w), HX_OK);
+	MUST_HOLD(says(w, &stmt_statuses, "77 PENDING v1, 78 CANCELLED v2, 79 PENDING v1"), "an item is done twice");
+	sql(w, "DROP TRIGGER meanwhile");
+	assert_int_equal(work(w), HX_OK);
+	assert_true(says(w, &stmt_statuses, "77 CANCELLED v2, 78 CANCELLED v2, 79 PENDING v1"));
+	MUST_HOLD(says(w, &stmt_items, "0 77 done, 1 78 done"), "what was done has no result");
+	assert_int_equal(work(w), HX_OK);
+	finish(w);
+	assert_true(says(w, &stmt_state, "COMPLETED 2"));
+}
+
+static void what_matches_no_longer_is_left(void **state)
+{
+	struct world *w = *state;
+
+	set_scene(w);
+	assert_int_equal(freeze(w, 0, 79, "[77,78,79,80]", 4, true), UNIT_WON);
+	sql(w, "UPDATE hx_run SET attributes = '{\"customer\":\"sc-3\"}' WHERE subject = 77");
+	assert_int_equal(work(w), HX_OK);
+	MUST_HOLD(says(w, &stmt_statuses, "77 PENDING v1, 78 CANCELLED v2, 79 PENDING v1"),
+		  "what matches no longer is cancelled");
+	assert_true(says(
+		w, &stmt_items,
+		"0 77 skipped NO_LONGER_MATCHES, 1 78 done, 2 79 skipped NO_LONGER_MATCHES, 3 80 refused NOT_FOUND"));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_slice_is_selected_once),          TEST(a_cancel_ends_the_selection),
+		TEST(a_selection_goes_on_after_a_crash), TEST(each_is_done_and_told_in_one_unit),
+		TEST(what_matches_no_longer_is_left),
+	};
+
+	ONLY_THE_NAMED(argc, argv);
+	return cmocka_run_group_tests_name("bulk", tests, NULL, forget);
+}
