@@ -52,7 +52,7 @@ static bool read_verb(struct http_call *call, struct json body, struct bulk_spec
 	if (!api_name_member(call, body, "verb", "verb is a string: what is done to each", &spec->verb) ||
 	    !api_name_member(call, body, "kind", "kind is a string: run", &spec->kind))
 		return false;
-	if (slice_is(spec->verb, "migrate") || slice_is(spec->verb, "redrive"))
+	if (slice_is(spec->verb, "redrive"))
 		return api_refuse(call, HX_NOT_IMPLEMENTED, "this verb is not there in bulk yet");
 	return api_word_checked(call, spec->verb, bulk_verbs, "verb", HX_VALIDATION_ERROR) &&
 	       api_word_checked(call, spec->kind, kinds, "kind", HX_VALIDATION_ERROR);

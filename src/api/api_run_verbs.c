@@ -18,7 +18,6 @@
 #define PERSON_BYTES_MAX 255
 #define COMMENT_BYTES_MAX 4096
 #define MEMBERS_BYTES_MAX 4096
-#define RENAMES_BYTES_MAX (1u << 20)
 
 struct verb_call {
 	struct api_task task;
@@ -264,33 +263,18 @@ void api_run_restart(struct http_call *call)
 
 /* ---- migrate ---- */
 
-/* {"old": "new"}, names of steps; in the exchange's arena, without escapes. False after answering. */
+/* {"old": "new"}, names of steps; in the exchange's arena. False after answering. */
 static bool read_renames(struct http_call *call, struct json body, struct slice *ret_json)
 {
-	struct json map, name, value;
-	struct json_iter it;
-	LOCAL_STRBUF(text, RENAMES_BYTES_MAX);
+	const char *words = NULL;
+	struct json map;
 
 	if (!json_find(body, slice_str("steps"), &map))
 		return true;
-	if (json_type(map) != JSON_OBJECT)
-		return api_invalid(call, "steps is an object: the old name of a step, and its new one");
-	it = json_iter_of(map);
-	strbuf_add_char(&text, '{');
-	while (json_iter_member(&it, &name, &value)) {
-		struct slice old = json_string_decode(name, call->arena), new = slice_of(NULL, 0);
-
-		if (json_type(value) == JSON_STRING)
-			new = json_string_decode(value, call->arena);
-		if (!old.p || !new.p || !name_is_valid(old) || !name_is_valid(new))
-			return api_invalid(call, "steps has a name that no step can have");
-		if (slice_eq(old, new))
-			continue;
-		json_more_text(&text, old.p, new);
-	}
-	strbuf_add_char(&text, '}');
-	*ret_json = text.failed ? slice_of(NULL, 0) : arena_copy(call->arena, strbuf_slice(&text));
-	return ret_json->p || api_refuse(call, HX_TOO_LARGE, "steps is too large");
+	*ret_json = run_migrate_renames(map, call->arena, &words);
+	if (!ret_json->p && !words)
+		return api_refuse(call, HX_TOO_LARGE, "steps is too large");
+	return ret_json->p || api_invalid(call, "%s", words);
 }
 
 static bool read_target(struct http_call *call, struct json body, struct run_verb_request *rq)

@@ -3,6 +3,7 @@
 
 #include "base/id.h"
 #include "base/json_members.h"
+#include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "flow/answer.h"
@@ -15,7 +16,7 @@ enum { HAND_NEW, HAND_READING, HAND_DOING, HAND_RECORDING, HAND_DONE };
 
 /* ---- what an item is told ---- */
 
-const char *const bulk_verbs[] = {"cancel", "retry", "resume", "resolve", "signal", NULL};
+const char *const bulk_verbs[] = {"cancel", "retry", "resume", "resolve", "signal", "migrate", NULL};
 
 /* A member that is a string, decoded; .p NULL: it is not there, or none. */
 static struct slice text_member(struct json object, const char *name, struct arena *arena)
@@ -54,6 +55,35 @@ static bool request_resolve(struct json arguments, struct arena *arena, struct r
 	return rq->name.n > 0 && (rq->done || slice_is(outcome, "not_done"));
 }
 
+static bool request_migrate(struct json arguments, struct arena *arena, struct run_verb_request *rq,
+			    const char **ret_words)
+{
+	struct json value;
+	const char *words = NULL;
+
+	rq->kind = RUN_MIGRATE;
+	if (!json_find(arguments, slice_str("definitionVersion"), &value) ||
+	    json_int64(value, /* err= */ NULL, &rq->definition_version) || rq->definition_version < 1)
+		return false;
+	if (!json_find(arguments, slice_str("steps"), &value))
+		return true;
+	rq->data = run_migrate_renames(value, arena, &words);
+	if (words)
+		*ret_words = words;
+	return rq->data.p;
+}
+
+/* Why, for the history; it need not be said. */
+static bool read_reason(struct json arguments, struct arena *arena, struct slice *ret_reason)
+{
+	struct json value;
+
+	if (!json_find(arguments, slice_str("reason"), &value))
+		return true;
+	*ret_reason = text_member(arguments, "reason", arena);
+	return ret_reason->n >= 1 && ret_reason->n <= NOTE_REASON_MAX;
+}
+
 static bool has_only(struct json arguments, const char *const *known)
 {
 	struct json_iter it = json_iter_of(arguments);
@@ -69,7 +99,9 @@ bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_
 		  const char **ret_words)
 {
 	static const char *const of_signal[] = {"event", "data", NULL},
-				 *const of_resolve[] = {"step", "outcome", "output", NULL}, *const none[] = {NULL};
+				 *const of_resolve[] = {"step", "outcome", "output", "reason", NULL},
+				 *const of_migrate[] = {"definitionVersion", "steps", NULL},
+				 *const of_others[] = {"reason", NULL};
 	struct json arguments = json_trust(spec->arguments);
 
 	if (slice_is(spec->verb, "signal")) {
@@ -78,12 +110,18 @@ bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_
 	}
 	if (slice_is(spec->verb, "resolve")) {
 		*ret_words =
-			"the arguments of resolve are {\"step\": NAME, \"outcome\": \"done\" or \"not_done\", \"output\": anything}";
-		return has_only(arguments, of_resolve) && request_resolve(arguments, arena, rq);
+			"the arguments of resolve are {\"step\": NAME, \"outcome\": \"done\" or \"not_done\", \"output\": anything, \"reason\": TEXT}";
+		return has_only(arguments, of_resolve) && request_resolve(arguments, arena, rq) &&
+		       read_reason(arguments, arena, &rq->reason);
 	}
-	*ret_words = "this verb takes no arguments";
+	if (slice_is(spec->verb, "migrate")) {
+		*ret_words =
+			"the arguments of migrate are {\"definitionVersion\": N, \"steps\": {\"old name\": \"new name\"}}";
+		return has_only(arguments, of_migrate) && request_migrate(arguments, arena, rq, ret_words);
+	}
+	*ret_words = "the arguments of this verb are {\"reason\": TEXT}, of 1 to 500 bytes";
 	rq->kind = slice_is(spec->verb, "cancel") ? RUN_CANCEL : slice_is(spec->verb, "retry") ? RUN_RETRY : RUN_RESUME;
-	return has_only(arguments, none);
+	return has_only(arguments, of_others) && read_reason(arguments, arena, &rq->reason);
 }
 
 /* ---- what goes along with the verb ---- */

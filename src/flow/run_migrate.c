@@ -5,14 +5,17 @@
 
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/json_write.h"
 #include "flow/attribute.h"
 #include "flow/run_children.h"
 #include "flow/run_fit.h"
 #include "flow/subject_change.h"
+#include "model/reader.h"
 #include "model/text.h"
 
 #define LIST_BYTES_MAX (16u << 20)
 #define STEPS_MAX 200000
+#define RENAMES_BYTES_MAX (1u << 20)
 #define STATE_BYTES_MAX (48u << 20)
 
 /* clang-format off */
@@ -37,6 +40,35 @@ enum { SUBJECT, VERSION, STATUS, OWNED, DOUBT, SCOPE, AT_STEP, ATTEMPT, REDO, UN
 DB_STMT(stmt_steps, "run_migrate_steps", "ii", "iii",
 	"SELECT t.run, t.position, CAST(CASE WHEN length(t.output) = 4 AND t.output = 'true' THEN 1 ELSE 0 END AS bigint)"
 	" FROM hx_run_step t WHERE t.run IN " TREE " ORDER BY t.run, t.position LIMIT ?2");
+
+/* ---- what is asked for ---- */
+
+struct slice run_migrate_renames(struct json map, struct arena *arena, const char **ret_words)
+{
+	struct json name, value;
+	struct json_iter it;
+	LOCAL_STRBUF(text, RENAMES_BYTES_MAX);
+
+	*ret_words = "steps is an object: the old name of a step, and its new one";
+	if (json_type(map) != JSON_OBJECT)
+		return slice_of(NULL, 0);
+	*ret_words = "steps has a name that no step can have";
+	it = json_iter_of(map);
+	strbuf_add_char(&text, '{');
+	while (json_iter_member(&it, &name, &value)) {
+		struct slice old = json_string_decode(name, arena), now = slice_of(NULL, 0);
+
+		if (json_type(value) == JSON_STRING)
+			now = json_string_decode(value, arena);
+		if (!old.p || !now.p || !name_is_valid(old) || !name_is_valid(now))
+			return slice_of(NULL, 0);
+		if (!slice_eq(old, now))
+			json_more_text(&text, old.p, now);
+	}
+	strbuf_add_char(&text, '}');
+	*ret_words = NULL;
+	return text.failed ? slice_of(NULL, 0) : arena_copy(arena, strbuf_slice(&text));
+}
 
 /* ---- writing ---- */
 

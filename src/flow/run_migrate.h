@@ -45,6 +45,10 @@ struct run_migration {
 	int64_t times_out_at;    /* 0: never */
 };
 
+/* Old and new names of steps as they were written, without escapes and without those that stay. .p NULL: *ret_words says what is wrong
+ * with them; NULL: they are too large. */
+struct slice run_migrate_renames(struct json map, struct arena *arena, const char **ret_words);
+
 /* Lines of the unit that reads, after those of run_read(). */
 enum { MIGRATE_LINE_TARGET, MIGRATE_LINE_RUNS, MIGRATE_LINE_STEPS, MIGRATE_LINES };
 void run_migrate_read(struct unit *unit, int64_t subject, int64_t version);

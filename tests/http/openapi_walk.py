@@ -554,6 +554,11 @@ def walk_bulk():
         fault("listBulkItems: not refused")
     do("cancelBulk", values=values, body={})
     ask("startBulk", "BAD_QUERY", body={**body, "where": "nothing == 1"})
+    migrate = {**body, "verb": "migrate", "arguments": {"definitionVersion": 1, "steps": {"a": "b"}}}
+    values = {"id": do("startBulk", 202, body=migrate)["id"]}
+    until("getBulk", values, lambda bulk: bulk["status"] == "COMPLETED" and bulk["unchanged"] == bulk["selected"] > 0)
+    ask("startBulk", "VALIDATION_ERROR", body={**migrate, "arguments": {"definitionVersion": 0}})
+    ask("startBulk", "NOT_IMPLEMENTED", body={**body, "verb": "redrive"})
 
 
 def walk_hook():

@@ -65,17 +65,26 @@ static void start_run(struct world *w, int64_t subject, const char *input)
 }
 
 /* A bulk with the first two of three runs in it, about to be carried out. */
-static void set_scene(struct world *w)
+static void set_scene_of(struct world *w, const char *verb, const char *arguments)
 {
+	struct bulk_spec wanted = spec;
 	struct stamp stamp;
+
+	wanted.verb = slice_str(verb);
+	wanted.arguments = slice_str(arguments);
 
 	define(STEPS);
 	start_run(w, 77, "{\"customer\":\"c-1\"}");
 	start_run(w, 78, "{\"customer\":\"c-1\"}");
 	start_run(w, 79, "{\"customer\":\"c-2\"}");
 	stamp = world_begin(w);
-	bulk_create(&w->unit, &stamp, &spec);
+	bulk_create(&w->unit, &stamp, &wanted);
 	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+static void set_scene(struct world *w)
+{
+	set_scene_of(w, "cancel", "{}");
 }
 
 static enum unit_verdict freeze(struct world *w, int64_t from, int64_t to, const char *ids, int64_t n, bool last)
@@ -214,12 +223,82 @@ static void what_matches_no_longer_is_left(void **state)
 		"0 77 skipped NO_LONGER_MATCHES, 1 78 done, 2 79 skipped NO_LONGER_MATCHES, 3 80 refused NOT_FOUND"));
 }
 
+static void migrates_those_that_fit(void **state)
+{
+	static const struct db_stmt stmt_versions = {
+		.name = "test_bulk_versions",
+		.sql = "SELECT group_concat(r.subject || ' of ' || r.definition_version || coalesce(' ' || r.attributes, ''), ', ')"
+		       " FROM (SELECT * FROM hx_run ORDER BY subject) r",
+		.in = "",
+		.out = "t",
+	};
+	struct world *w = *state;
+
+	set_scene_of(w, "migrate", "{\"definitionVersion\":4,\"steps\":{\"a\":\"b\"}}");
+	assert_int_equal(freeze(w, 0, 78, "[77,78,79]", 3, true), UNIT_WON);
+	assert_int_equal(work(w), HX_OK);
+	assert_true(
+		says(w, &stmt_items, "0 77 refused NOT_FOUND, 1 78 refused NOT_FOUND, 2 79 skipped NO_LONGER_MATCHES"));
+	/* Now there is such a version; and one run has ended meanwhile. */
+	sql(w, "UPDATE hx_bulk_item SET result = NULL, code = NULL WHERE n < 2");
+	sql(w, "INSERT INTO hx_definition (name, version, text, at) VALUES ('order', 4, '{}', 0)");
+	sql(w, "UPDATE hx_subject SET status = 'COMPLETED' WHERE id = 78");
+	fixture.other = machine_from("'steps':[{'name':'b','type':'external_event','event':'go'}],"
+				     "'attributes':{'client':'.input.customer'}",
+				     4);
+	assert_int_equal(work(w), HX_OK);
+	assert_true(says(w, &stmt_items, "0 77 done, 1 78 refused WRONG_STATUS, 2 79 skipped NO_LONGER_MATCHES"));
+	assert_true(says(
+		w, &stmt_versions,
+		"77 of 4 {\"client\":\"sc-1\"}, 78 of 3 {\"customer\":\"sc-1\"}, 79 of 3 {\"customer\":\"sc-2\"}"));
+}
+
+static void arguments_fit_the_verb(void **state)
+{
+	static const struct {
+		const char *verb, *arguments;
+		bool fit;
+	} all[] = {
+		{"cancel", "{}", true},
+		{"cancel", "{\"reason\":\"recalled\"}", true},
+		{"cancel", "{\"reason\":\"\"}", false},
+		{"cancel", "{\"step\":\"a\"}", false},
+		{"resolve", "{\"step\":\"a\",\"outcome\":\"done\",\"reason\":\"seen\"}", true},
+		{"resolve", "{\"step\":\"a\",\"outcome\":\"maybe\"}", false},
+		{"signal", "{\"data\":1}", false},
+		{"migrate", "{\"definitionVersion\":2}", true},
+		{"migrate", "{\"definitionVersion\":2,\"steps\":{\"a\":\"b\"}}", true},
+		{"migrate", "{\"definitionVersion\":0}", false},
+		{"migrate", "{\"definitionVersion\":\"2\"}", false},
+		{"migrate", "{\"definitionVersion\":2,\"steps\":[]}", false},
+		{"migrate", "{\"definitionVersion\":2,\"steps\":{\"a\":\"no such/name\"}}", false},
+		{"migrate", "{\"definitionVersion\":2,\"dryRun\":true}", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		struct bulk_spec asked = {.verb = slice_str(all[i].verb), .arguments = slice_str(all[i].arguments)};
+		struct run_verb_request rq = {0};
+		const char *words = NULL;
+		struct arena arena;
+
+		arena_init(&arena, 1u << 20);
+		assert_int_equal(bulk_request(&asked, &arena, &rq, &words), all[i].fit);
+		assert_true(words && *words);
+		arena_release(&arena);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_slice_is_selected_once),          TEST(a_cancel_ends_the_selection),
-		TEST(a_selection_goes_on_after_a_crash), TEST(each_is_done_and_told_in_one_unit),
+		TEST(a_slice_is_selected_once),
+		TEST(a_cancel_ends_the_selection),
+		TEST(a_selection_goes_on_after_a_crash),
+		TEST(each_is_done_and_told_in_one_unit),
 		TEST(what_matches_no_longer_is_left),
+		TEST(migrates_those_that_fit),
+		TEST(arguments_fit_the_verb),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
