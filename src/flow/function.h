@@ -182,12 +182,18 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 	X(FN_DEPTH, INT, depth, "r.depth")                                                                             \
 	X(FN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")                                                        \
 	X(FN_EXPIRED, FLAG, expired, "r.expired")                                                                      \
-	X(FN_TO_UNDO, INT, to_undo, FUNCTION_TO_UNDO)
+	X(FN_TO_UNDO, INT, to_undo, FUNCTION_TO_UNDO)                                                                  \
+	X(FN_UNDO_FAILED, FLAG, undo_failed, FUNCTION_UNDO_FAILED)
 /* Compensations whose step is done and that are not done themselves. */
 #define FUNCTION_TO_UNDO                                                                                               \
 	"(SELECT count(*) FROM hx_entry c JOIN hx_entry t ON t.run = c.run AND t.label = c.label AND t.about = ''"     \
 	" AND t.state = 'done' WHERE c.run = f.subject AND c.about = 'compensate' AND NOT EXISTS (SELECT 1"            \
 	" FROM hx_entry u WHERE u.run = c.run AND u.label = c.label AND u.about = 'undo' AND u.state = 'done'))"
+/* Has a compensation failed? */
+#define FUNCTION_UNDO_FAILED                                                                                           \
+	"CAST(CASE WHEN s.status = 'CANCELLING' AND EXISTS (SELECT 1 FROM hx_entry c JOIN hx_entry u ON u.run = c.run" \
+	" AND u.label = c.label AND u.about = 'undo' AND u.state = 'failed' WHERE c.run = f.subject"                   \
+	" AND c.about = 'compensate') THEN 1 ELSE 0 END AS bigint)"
 enum { FUNCTION_FIELDS(COLUMN_NAME) FN_NOW, FN_COLUMNS };
 
 struct function_row {
@@ -195,7 +201,7 @@ struct function_row {
 	int64_t seq, taken_seq, cold_seq, revision, entries_n, bytes, lapses, failed_at, turn_at, due_at;
 	int64_t parent, parent_n, depth, times_out_at, to_undo, now;
 	const char *status;
-	bool owned, past, any_of, expired;
+	bool owned, past, any_of, expired, undo_failed;
 	struct slice workspace, name, version, turn_version, worker, body_hash, awaits, held, retry, on_failure;
 	struct slice key, input, run_awaits, trace, requester;
 };
@@ -298,8 +304,7 @@ struct function_work {
 	size_t events_n, kids_n;
 	struct function_event *events;
 	struct function_kid *kids;
-	bool cut;       /* there may be more events or children than were read: it is due again at once */
-	bool ended_cut; /* and more that has ended than fits an answer */
+	bool cut; /* there may be more events or children than were read: it is due again at once */
 	size_t ended_n;
 	struct function_entry *ended; /* after the seq of the call, before this decision */
 	struct arena *arena;
@@ -359,7 +364,7 @@ void work_change(struct function_work *w, struct function_entry *entry, enum ent
 struct function_entry *work_find(const struct function_work *w, enum entry_kind kind, struct slice name, int64_t n);
 struct function_entry *work_add(struct function_work *w, enum entry_kind kind, struct slice name, int64_t n);
 bool work_refuse(struct function_work *w, enum hx_code code, const char *format, ...) HX_PRINTF(3, 4);
-/* All that is open is dropped. */
+/* All that is open is dropped; tries that are due later, too, where nobody has the turn. */
 void work_drop_open(struct function_work *w);
 
 /*

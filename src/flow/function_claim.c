@@ -96,10 +96,12 @@ DB_STMT(stmt_next, "function_claim_next", "ttt", "i",
 	"SELECT min(m.at) - hx_now_ms() FROM (SELECT (SELECT min(f.turn_at) FROM hx_function f WHERE" TURNS("n.value")
 	" AND f.turn_at IS NOT NULL) AS at FROM (SELECT value FROM {list2}) n) m");
 
-/* ?1: JSON, their ids. */
-DB_STMT(stmt_turns, "function_turns", "t", FUNCTION_FIELDS(COLUMN_OUT) "i",
+/* ?1: JSON, their ids. ?2: the op of the claim: what has lapsed since, and is another's, is not told. */
+DB_STMT(stmt_turns, "function_turns", "ti", FUNCTION_FIELDS(COLUMN_OUT) "i",
 	"SELECT " FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM {list1} JOIN hx_function f ON f.subject = CAST(q.value AS bigint)"
-	" JOIN hx_subject s ON s.id = f.subject JOIN hx_run r ON r.subject = f.subject");
+	" JOIN hx_subject s ON s.id = f.subject"
+	" AND s.op = ?2" /* mutant: turn-still-claimed -> " AND ?2 = ?2" */
+	" JOIN hx_run r ON r.subject = f.subject");
 
 /* clang-format on */
 
@@ -257,8 +259,8 @@ static void take_loaded(struct function_claim *c, const struct answer *answer)
 	}
 	c->n = rows->n;
 	task_go(&c->task, CLAIM_PAGING);
-	if (c->arena->failed)
-		task_end(&c->task, HX_TOO_LARGE);
+	if (c->arena->failed || !c->n) /* none: all of them have lapsed meanwhile */
+		task_end(&c->task, c->arena->failed ? HX_TOO_LARGE : HX_OK);
 }
 
 static void take_page(struct function_claim *c, struct function_turn *turn, const struct db_rows *rows)
@@ -266,6 +268,9 @@ static void take_page(struct function_claim *c, struct function_turn *turn, cons
 	turn->journal = arena_zalloc(c->arena, (rows->n + 1) * sizeof *turn->journal);
 	for (size_t i = 0; turn->journal && i < rows->n; i++)
 		turn->journal[turn->journal_n++] = entry_of_row(rows, i, c->arena);
+	/* What has ended since the row was read is told here, and not once more. */
+	if (turn->journal_n && turn->journal[turn->journal_n - 1].seq > turn->row.seq)
+		turn->row.seq = turn->journal[turn->journal_n - 1].seq;
 }
 
 static void take_paged(struct function_claim *c, const struct answer *answer)
@@ -313,7 +318,7 @@ static void build_next(const struct function_claim *c, struct unit *unit)
 static void build_load(const struct function_claim *c, struct unit *unit)
 {
 	unit->op = 0;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_turns, db_text(c->ids));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_turns, db_text(c->ids), db_int(c->stamp.op));
 }
 
 static void build_pages(const struct function_claim *c, struct unit *unit)

@@ -8,6 +8,8 @@ void entry_write_label(struct slice name, int64_t n, struct strbuf *text);
 /* NAME#N into its parts; false: it is none. */
 bool entry_split_name(struct slice called, struct slice *ret_name, int64_t *ret_n);
 int64_t entry_bytes(const struct function_entry *e);
+/* Of the journal, with what the decision has made of it so far. */
+int64_t work_bytes(const struct function_work *w);
 
 /* A policy is two words. */
 #define POLICY_KEYED "keyed"

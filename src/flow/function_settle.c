@@ -96,6 +96,16 @@ static void end_with(struct function_work *w, struct function_entry *e, enum ent
 	work_change(w, e, state);
 }
 
+/* What comes from outside is bounded like what a worker writes. False: it has no room, and has failed with that. */
+static bool has_room(struct function_work *w, struct function_entry *e, struct slice text)
+{
+	if (work_bytes(w) + (int64_t)text.n <= FUNCTION_BYTES_MAX) /* mutant: function-outside-full -> if (1) */
+		return true;
+	end_with(w, e, ENTRY_FAILED, slice_of(NULL, 0),
+		 function_words(w, "JOURNAL_FULL", "what came does not fit the journal"));
+	return false;
+}
+
 static struct slice kid_error(struct function_work *w, const struct function_kid *kid)
 {
 	struct strbuf text;
@@ -118,7 +128,7 @@ static void settle_kids(struct function_work *w)
 		const struct function_kid *kid = &w->kids[i];
 		struct function_entry *e = open_at(w, kid->i);
 
-		if (!e)
+		if (!e || !has_room(w, e, kid->output.p ? kid->output : kid->error))
 			continue;
 		if (slice_is(kid->state, CHILD_DONE))
 			end_with(w, e, ENTRY_DONE, kid->output.p ? kid->output : slice_str("null"), slice_of(NULL, 0));
@@ -148,7 +158,7 @@ static void settle_events(struct function_work *w)
 		struct function_event *event = &w->events[i];
 		struct function_entry *e = taker_of(w, event);
 
-		if (!e)
+		if (!e || !has_room(w, e, event->data))
 			continue;
 		end_with(w, e, ENTRY_DONE, event->data, slice_of(NULL, 0));
 		e->event_id = event->id; /* mutant: function-event-not-taken -> ; */
@@ -208,6 +218,10 @@ int64_t work_to_undo(const struct function_work *w)
 	for (size_t i = 0; i < w->n; i++) {
 		const struct function_entry *e = w->entries[i], *target;
 
+		if (e->changed && e->kind == ENTRY_STEP && e->state == ENTRY_DONE) {
+			target = work_find(w, ENTRY_COMPENSATE, e->name, e->n);
+			left += target && !target->changed; /* it was said before the step was done */
+		}
 		if (!e->changed || !entry_is_about(e->kind))
 			continue;
 		target = work_find(w, ENTRY_STEP, e->name, e->n);
@@ -346,12 +360,22 @@ static void rest_unowned(struct function_work *w, bool cancelling)
 		w->step_status = w->held.p ? NULL : RUN_STEP_UNKNOWN;
 }
 
+/* Nobody has the turn: what was to be tried again later never is. */
+static void drop_tries(struct function_work *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->entries[i]->kind == ENTRY_STEP && w->entries[i]->state == ENTRY_RETRY)
+			work_change(w, w->entries[i], ENTRY_DROPPED);
+}
+
 void function_rest(struct function_work *w)
 {
 	bool owned = w->row.owned && !w->frees;
 
 	w->turn_at = w->due_at = 0;
 	w->run_awaits = slice_of(NULL, 0);
+	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned)
+		drop_tries(w);
 	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned && !has(w, is_unknown) && work_to_undo(w) <= 0 && !w->held.p) {
 		work_drop_open(w);
 		w->to = RUN_CANCELLED;

@@ -320,7 +320,7 @@ void function_read(struct unit *unit, struct slice workspace, int64_t subject, c
 	if (named->failed)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_follow, id);
 	else if (ended_after >= 0)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_ended, id, db_int(ended_after), db_int(FUNCTION_PAGE_BYTES_MAX));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_ended, id, db_int(ended_after), db_int(2 * FUNCTION_BYTES_MAX));
 }
 
 static int place_of(struct slice word, const char *const words[])
@@ -518,11 +518,22 @@ static void add_entry(struct strbuf *text, const struct function_entry *e)
 	strbuf_add_char(text, ']');
 }
 
+int64_t work_bytes(const struct function_work *w)
+{
+	int64_t bytes = w->row.bytes;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->entries[i]->changed)
+			bytes += entry_bytes(w->entries[i]) - w->entries[i]->bytes_before;
+	return bytes;
+}
+
 bool function_prepare(struct function_work *w)
 {
 	struct strbuf text;
 	bool any = false;
 
+	w->bytes = work_bytes(w);
 	strbuf_init(&text, ROWS_BYTES_MAX);
 	strbuf_add_char(&text, '[');
 	for (size_t i = 0; i < w->n; i++)

@@ -75,10 +75,12 @@ void work_change(struct function_work *w, struct function_entry *e, enum entry_s
 
 void work_drop_open(struct function_work *w)
 {
+	bool tries = !w->row.owned || w->frees; /* else its worker may be in the middle of one: its outcome is taken */
+
 	for (size_t i = 0; i < w->n; i++) {
 		struct function_entry *e = w->entries[i];
 
-		if (e->state != ENTRY_OPEN && e->state != ENTRY_RETRY)
+		if (e->state != ENTRY_OPEN && (e->state != ENTRY_RETRY || !tries))
 			continue;
 		work_change(w, e, ENTRY_DROPPED);
 		w->asks_children |= e->kind == ENTRY_CHILD;
@@ -159,7 +161,8 @@ static bool may_now(struct function_work *w, const struct function_change *c, co
 	    !undoes) /* mutant: function-cancelled-begins -> if (0) */
 		return work_refuse(w, HX_CANCELLED,
 				   "the run is being cancelled: only outcomes, compensate and undo are taken");
-	if (is_in(w, RUN_PAUSED) && !is_outcome(c, there)) /* mutant: function-paused-begins -> if (0) */
+	if (is_in(w, RUN_PAUSED) &&
+	    (!is_outcome(c, there) || c->state == ENTRY_BEGUN)) /* mutant: function-paused-begins -> if (0) */
 		return work_refuse(w, HX_WRONG_STATUS, "the run is paused: only outcomes are taken");
 	if (c->kind == ENTRY_UNDO && !is_in(w, RUN_CANCELLING))
 		return bad(w, c, "nothing is undone before the run is cancelled");
@@ -274,7 +277,7 @@ static bool drop(struct function_work *w, const struct function_request *rq, con
 	if (entry_has_ended(target->state) && !unseen)
 		return bad(w, c, "it has ended");
 	if (unseen && target->awaits.p)
-		target->event_back = true;
+		target->event_back = w->cut = true; /* another may wait for it */
 	target->event_id = slice_of(NULL, 0);
 	target->output = target->error = slice_of(NULL, 0);
 	work_change(w, target, ENTRY_DROPPED);
@@ -306,14 +309,16 @@ static bool take_about(struct function_work *w, const struct function_request *r
 	return put_new(w, rq, c, ids, now);
 }
 
-static int64_t bytes_of(const struct function_work *w)
+/* What makes the journal grow, but for the word that a step has not been done: a turn can always be ended. */
+static bool grows(const struct function_work *w)
 {
-	int64_t bytes = w->row.bytes;
+	for (size_t i = 0; i < w->n; i++) {
+		const struct function_entry *e = w->entries[i];
 
-	for (size_t i = 0; i < w->n; i++)
-		if (w->entries[i]->changed)
-			bytes += entry_bytes(w->entries[i]) - w->entries[i]->bytes_before;
-	return bytes;
+		if (e->changed && (!e->bytes_before || e->state == ENTRY_DONE))
+			return true;
+	}
+	return false;
 }
 
 static bool take_changes(struct function_work *w, const struct function_request *rq, struct id_source *ids,
@@ -325,8 +330,7 @@ static bool take_changes(struct function_work *w, const struct function_request 
 		if (!(entry_is_about(c->kind) ? take_about : take_own)(w, rq, c, ids, now))
 			return false;
 	}
-	w->bytes = bytes_of(w);
-	if (w->bytes > FUNCTION_BYTES_MAX)
+	if (work_bytes(w) > FUNCTION_BYTES_MAX && grows(w))
 		return work_refuse(w, HX_JOURNAL_FULL, "a journal has at most 24 MiB");
 	return true;
 }
@@ -435,6 +439,10 @@ static bool end_undone(struct function_work *w)
 			w->held = w->error;
 			return true; /* CANCELLING, and a person decides */
 		}
+	if (w->row.undo_failed) { /* said in an earlier call */
+		w->error = w->held = function_reason(w, "UNDO_FAILED", "a compensation has failed", slice_of(NULL, 0));
+		return true;
+	}
 	if (work_to_undo(w) > 0) /* mutant: function-not-undone -> if (0) */
 		return work_refuse(w, HX_BAD_ENTRY, "%lld compensations have not been done",
 				   (long long)work_to_undo(w));
@@ -520,7 +528,6 @@ bool function_take(struct function_work *w, const struct function_request *rq, s
 	w->lease_ms = rq->lease_ms ? rq->lease_ms : w->row.lease_ms;
 	if (!w->version.p && rq->changes_n)
 		w->version = w->row.turn_version;
-	w->bytes = bytes_of(w);
 	function_rest(w);
 	return true;
 }

@@ -129,7 +129,7 @@ static enum hx_code verb_retry(struct run_verb *v)
 	w->lapses = 0;
 	w->clears_error = !stands(w, RUN_CANCELLING);
 	w->failed_at = -1;
-	w->cold_seq = w->seq;
+	w->cold_seq = w->seq + 1; /* whoever had ended it has to begin from the journal, though it may be as it was */
 	w->awaits = slice_of(NULL, 0);
 	if (!stands(w, RUN_CANCELLING))
 		w->to = RUN_PENDING;

@@ -404,6 +404,111 @@ def test_cancel_undoes(scene):
 	assert {s["name"]: s["status"] for s in run["steps"]}["s"] == "SKIPPED"
 
 
+def undo(name, state="done", **more):
+	return {**step(name, state, **more), "kind": "undo"}
+
+
+@on_every_store
+def test_an_undo_that_failed_in_a_call_of_its_own_is_held(scene):
+	w = scene.begin()
+	w.write(step("a"), entry("compensate", "a"))
+	scene.verb(w, "cancel", status=202)
+	w.write()
+	w.write(undo("a", "failed", error={"message": "stuck"}))
+	w.write(end={"state": "undone"})
+	assert scene.status(w) == "CANCELLING" and w.poll()["turns"] == [] and scene.show(w)["error"]["code"] == "UNDO_FAILED"
+	scene.verb(w, "retry")
+	w.claim()
+	w.write(undo("a"))
+	w.write(end={"state": "undone"})
+	assert scene.status(w) == "CANCELLED"
+
+
+@on_every_store
+def test_a_compensation_that_is_said_before_its_step_is_done_is_owed(scene):
+	w = scene.begin()
+	w.write(step("a", "begun"), entry("compensate", "a"))
+	scene.verb(w, "cancel", status=202)
+	w.write()
+	w.refused("BAD_ENTRY", step("a"), end={"state": "undone"})
+	w.write(step("a"), end={"state": "released"})
+	assert scene.status(w) == "CANCELLING" and w.claim()["cancelled"] is True
+	w.write(undo("a"), end={"state": "undone"})
+	assert scene.status(w) == "CANCELLED"
+	w = scene.begin(lease=200)
+	w.write(step("a", "begun"), entry("compensate", "a"))
+	until(lambda: scene.show(w)["steps"][0]["status"] == "UNKNOWN", "the lapse")
+	scene.verb(w, "cancel", status=202)
+	scene.verb(w, "steps/a/resolve", {"outcome": "done"})
+	assert scene.status(w) == "CANCELLING" and w.claim()["cancelled"] is True, "what a person says is done is undone"
+
+
+@on_every_store
+def test_the_outcome_of_another_try_is_taken_after_a_cancel(scene):
+	w = scene.begin()
+	w.write(step("a", "failed", effect="keyed", retryAfterMs=1), entry("compensate", "a"))
+	scene.verb(w, "cancel", status=202)
+	w.write()
+	w.write(step("a", effect="keyed"))
+	w.refused("BAD_ENTRY", end={"state": "undone"})
+	w.write(undo("a"), end={"state": "undone"})
+	w = scene.begin()
+	w.write(step("a"), entry("compensate", "a"), step("b", "failed", effect="keyed", retryAfterMs=1))
+	scene.verb(w, "cancel", status=202)
+	w.write()
+	w.write(end={"state": "released"})
+	turn = w.claim()
+	assert [e["state"] for e in turn["journal"] if e["name"] == "b"] == ["dropped"], "nobody tries it again"
+
+
+@on_every_store
+def test_nothing_unknown_begins_while_it_is_paused(scene):
+	w = scene.begin(lease=200)
+	w.write(step("a", "begun", onUnknown="retry"))
+	until(lambda: scene.show(w)["steps"][0]["status"] == "UNKNOWN", "the lapse")
+	w.claim()
+	scene.verb(w, "pause")
+	w.refused("WRONG_STATUS", step("a", "begun"))
+	w.write(step("a"))
+
+
+@on_every_store
+def test_an_event_that_goes_back_is_the_next_ones(scene):
+	w = scene.begin()
+	w.write(entry("event", "x", event="go"), entry("event", "y", event="go"))
+	scene.verb(w, "events/go", {"id": "1", "data": 7}, status=202)
+	w.write(entry("drop", "x"), end=suspended(("event", "y")))  # it has not seen that x had come
+	assert [(e["name"], e["output"]) for e in w.claim()["journal"] if e["state"] == "done" and e["kind"] == "event"] == [("y", 7)]
+
+
+@on_every_store
+def test_a_retry_is_replayed_from_the_beginning(scene):
+	w = scene.begin()
+	w.write(step("a"))
+	w.write(end={"state": "failed", "error": {"message": "no"}})
+	scene.verb(w, "retry")
+	turn = w.claim(warm=[{"run": w.turn["run"], "seq": w.seq}])
+	assert turn["from"] == 0 and len(turn["journal"]) == 1, turn
+
+
+def test_what_comes_from_outside_has_bounds_and_is_told_at_once(dir):
+	with Scene(dir, STORES[0]) as scene:
+		fill_from_outside(scene)
+
+
+def fill_from_outside(scene):
+	w, data = scene.begin(), "x" * 1000000
+	w.write(*[entry("event", "e", n, event="e") for n in range(27)])
+	for n in range(26):
+		scene.verb(w, "events/e", {"id": str(n), "data": data}, status=202)
+	told = w.write()["completed"]
+	assert len(told) == 26 and {e["state"] for e in told} == {"done", "failed"}, "nothing of what has ended is left out"
+	full = [e for e in told if e["state"] == "failed"]
+	assert full and all(e["error"]["code"] == "JOURNAL_FULL" for e in full)
+	w.seq = told[-1]["seq"]
+	w.write(end={"state": "completed"})
+
+
 @on_every_store
 def test_cancel_with_nothing_to_undo(scene):
 	w = scene.worker()
