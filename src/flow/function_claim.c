@@ -30,9 +30,9 @@ DB_STMT(stmt_poll, "function_poll", "tt", "",
 
 /* ?2: names. ?3: pairs of name and version, in one text that no other pair has. */
 #define TURNS(name)                                                                                                    \
-	" f.workspace = ?1" /* mutant: turn-workspace -> " 1 = 1" */                                                       \
+	" f.workspace = ?1"                                                       \
 	" AND f.name = " name                                                                                              \
-	" AND (f.version IS NULL OR length(f.name) || ':' || f.name || f.version IN (SELECT value FROM {list3}))" /* mutant: turn-version */
+	" AND (f.version IS NULL OR length(f.name) || ':' || f.name || f.version IN (SELECT value FROM {list3}))"
 
 #define TO "CASE WHEN s.status = 'CANCELLING' THEN 'CANCELLING' ELSE 'RUNNING' END"
 
@@ -48,8 +48,8 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "i",
 		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM (SELECT DISTINCT value FROM {list2}) n CROSS JOIN LATERAL"
 		  " (SELECT s.id, s.status AS was, octet_length(r.input) AS bytes FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
 		  " JOIN hx_run r ON r.subject = f.subject WHERE" TURNS("n.value")
-		  " AND f.turn_at <= (SELECT ms FROM moment)" /* mutant: turn-locked-due */
-		  " AND s.owner IS NULL" /* mutant: turn-locked-owner */
+		  " AND f.turn_at <= (SELECT ms FROM moment)"
+		  " AND s.owner IS NULL"
 		  " ORDER BY f.turn_at LIMIT ?4 FOR UPDATE OF s, f SKIP LOCKED) c LIMIT ?4),"
 		  " chosen AS MATERIALIZED (SELECT id, was, sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
 		  " won AS (UPDATE hx_subject s SET status = " TO ", version = s.version + 1, op = ?8, updated_at = ?6, seq = s.seq + 1,"
@@ -100,7 +100,7 @@ DB_STMT(stmt_next, "function_claim_next", "ttt", "i",
 DB_STMT(stmt_turns, "function_turns", "ti", FUNCTION_FIELDS(COLUMN_OUT) "i",
 	"SELECT " FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM {list1} JOIN hx_function f ON f.subject = CAST(q.value AS bigint)"
 	" JOIN hx_subject s ON s.id = f.subject"
-	" AND s.op = ?2" /* mutant: turn-still-claimed -> " AND ?2 = ?2" */
+	" AND s.op = ?2"
 	" JOIN hx_run r ON r.subject = f.subject");
 
 /* clang-format on */

@@ -99,7 +99,7 @@ static void end_with(struct function_work *w, struct function_entry *e, enum ent
 /* What comes from outside is bounded like what a worker writes. False: it has no room, and has failed with that. */
 static bool has_room(struct function_work *w, struct function_entry *e, struct slice text)
 {
-	if (work_bytes(w) + (int64_t)text.n <= FUNCTION_BYTES_MAX) /* mutant: function-outside-full -> if (1) */
+	if (work_bytes(w) + (int64_t)text.n <= FUNCTION_BYTES_MAX)
 		return true;
 	end_with(w, e, ENTRY_FAILED, slice_of(NULL, 0),
 		 function_words(w, "JOURNAL_FULL", "what came does not fit the journal"));
@@ -161,7 +161,7 @@ static void settle_events(struct function_work *w)
 		if (!e || !has_room(w, e, event->data))
 			continue;
 		end_with(w, e, ENTRY_DONE, event->data, slice_of(NULL, 0));
-		e->event_id = event->id; /* mutant: function-event-not-taken -> ; */
+		e->event_id = event->id;
 	}
 }
 
@@ -347,8 +347,7 @@ static void rest_unowned(struct function_work *w, bool cancelling)
 
 	if (held)
 		w->run_awaits = slice_str(RUN_AWAITS_PERSON);
-	else if (!w->awaits.p || is_due(w) ||
-		 awaited_is_there(w)) /* mutant: function-not-woken -> else if (!w->awaits.p) */
+	else if (!w->awaits.p || is_due(w) || awaited_is_there(w))
 		w->turn_at = w->row.turn_at ? w->row.turn_at : w->row.now;
 	else
 		w->run_awaits = waits_for(w);
@@ -397,10 +396,10 @@ bool function_lapse(struct function_work *w)
 		return false;
 	for (size_t i = 0; i < w->n; i++)
 		if (w->entries[i]->state == ENTRY_BEGUN)
-			work_change(w, w->entries[i], ENTRY_UNKNOWN); /* mutant: function-lapse-known -> ; */
+			work_change(w, w->entries[i], ENTRY_UNKNOWN);
 	w->frees = w->if_past = w->lapses_now = true;
 	w->awaits = slice_of(NULL, 0);
-	if (++w->lapses >= FUNCTION_LAPSES_MAX) /* mutant: function-poison -> if (0) */
+	if (++w->lapses >= FUNCTION_LAPSES_MAX)
 		w->held = w->error = function_reason(
 			w, "LAPSED", "ten workers in a row were lost with it, and no call of theirs was taken",
 			slice_of(NULL, 0));

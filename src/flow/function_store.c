@@ -81,7 +81,7 @@ DB_STMT(stmt_write, "function_write", "iiiiiittiiitiiti", "",
 	"UPDATE hx_function SET revision = revision + 1, seq = ?3, taken_seq = ?4, entries_n = ?5, bytes = ?6,"
 	" body_hash = ?7, awaits = ?8, any_of = ?9, lapses = ?10, cold_seq = ?11, version = ?12, turn_at = ?13, due_at = ?14,"
 	" held = ?15, failed_at = ?16{from} WHERE subject = ?1"
-	" AND revision = ?2", /* mutant: function-revision -> , */
+	" AND revision = ?2",
 	.counted = true);
 
 #define ENTRY_VALUES(pick, number)                                                                                     \
@@ -120,9 +120,9 @@ DB_STMT(stmt_run, "function_write_run", "itttiitt", "",
 /* The turn goes on: its lease is never shortened. ?5: the worker's name. */
 DB_STMT(stmt_keep, "function_keep", "iitti", "i",
 	"UPDATE hx_subject SET until = CASE WHEN until > hx_now_ms() + ?5 THEN until ELSE hx_now_ms() + ?5 END WHERE id = ?1"
-	" AND fence = ?2" /* mutant: function-keep-fence */
+	" AND fence = ?2"
 	" AND status = ?3"
-	" AND owner = ?4" /* mutant: function-keep-owner */
+	" AND owner = ?4"
 	" RETURNING until",
 	.fenced = true);
 
@@ -131,7 +131,7 @@ DB_STMT(stmt_move, "function_move", "ttiiitiii", "ii",
 	CHANGE("fence")
 	", owner = CASE WHEN ?8 = 1 THEN NULL ELSE owner END, until = CASE WHEN ?8 = 1 THEN NULL ELSE until END"
 	" WHERE id = ?7"
-	" AND (?9 = 0 OR until <= hx_now_ms())" /* mutant: function-lapse-until -> " AND ?9 >= 0" */
+	" AND (?9 = 0 OR until <= hx_now_ms())"
 	" AND version = ?3"
 	" AND status = ?2"
 	" RETURNING version, fence");
@@ -139,7 +139,7 @@ DB_STMT(stmt_move, "function_move", "ttiiitiii", "ii",
 DB_STMT(stmt_create, "function_create", "itti", "i",
 	"INSERT INTO hx_function (subject, workspace, name, turn_at) SELECT ?1, ?2, ?3, ?4"
 	" WHERE EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?2 AND p.name = ?3"
-	" AND p.at > ?4 - 2592000000)" /* mutant: function-polled -> ")" */
+	" AND p.at > ?4 - 2592000000)"
 	" RETURNING subject");
 
 DB_STMT(stmt_scan_due, "function_scan_due", "i", "i",

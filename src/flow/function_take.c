@@ -64,7 +64,7 @@ struct function_entry *work_add(struct function_work *w, enum entry_kind kind, s
 void work_change(struct function_work *w, struct function_entry *e, enum entry_state state)
 {
 	e->state = state;
-	e->seq = ++w->seq; /* mutant: function-seq-stands -> e->seq = w->seq; */
+	e->seq = ++w->seq;
 	e->changed = true;
 	e->own = false;
 	e->ends_now = entry_has_ended(state);
@@ -97,7 +97,7 @@ static bool follows(enum entry_state from, bool held, enum entry_state to)
 	case ENTRY_RETRY:
 		return true;
 	case ENTRY_UNKNOWN:
-		return !held; /* mutant: function-held-goes-on -> return true; */
+		return !held;
 	case ENTRY_OPEN:
 	case ENTRY_DONE:
 	case ENTRY_FAILED:
@@ -157,12 +157,10 @@ static bool may_now(struct function_work *w, const struct function_change *c, co
 {
 	bool undoes = c->kind == ENTRY_UNDO || c->kind == ENTRY_COMPENSATE;
 
-	if (is_in(w, RUN_CANCELLING) && !is_outcome(c, there) &&
-	    !undoes) /* mutant: function-cancelled-begins -> if (0) */
+	if (is_in(w, RUN_CANCELLING) && !is_outcome(c, there) && !undoes)
 		return work_refuse(w, HX_CANCELLED,
 				   "the run is being cancelled: only outcomes, compensate and undo are taken");
-	if (is_in(w, RUN_PAUSED) &&
-	    (!is_outcome(c, there) || c->state == ENTRY_BEGUN)) /* mutant: function-paused-begins -> if (0) */
+	if (is_in(w, RUN_PAUSED) && (!is_outcome(c, there) || c->state == ENTRY_BEGUN))
 		return work_refuse(w, HX_WRONG_STATUS, "the run is paused: only outcomes are taken");
 	if (c->kind == ENTRY_UNDO && !is_in(w, RUN_CANCELLING))
 		return bad(w, c, "nothing is undone before the run is cancelled");
@@ -253,7 +251,7 @@ static bool take_own(struct function_work *w, const struct function_request *rq,
 		return put_new(w, rq, c, ids, now);
 	if (there->kind != c->kind || c->kind != ENTRY_STEP)
 		return bad(w, c, "there is one already");
-	if (!follows(there->state, entry_is_held(there), c->state)) /* mutant: function-step-again -> if (0) */
+	if (!follows(there->state, entry_is_held(there), c->state))
 		return bad(w, c,
 			   entry_is_held(there)            ? "its outcome is unknown, and held for a person"
 			   : entry_has_ended(there->state) ? "it has ended"
@@ -346,7 +344,7 @@ static bool may_end(struct function_work *w, enum function_end_state end)
 	if (end == END_UNDONE && !is_in(w, RUN_CANCELLING))
 		return work_refuse(w, HX_BAD_ENTRY, "nothing is undone before the run is cancelled");
 	for (size_t i = 0; i < w->n; i++)
-		if (w->entries[i]->state == ENTRY_BEGUN) /* mutant: function-ends-begun -> if (0) */
+		if (w->entries[i]->state == ENTRY_BEGUN)
 			return work_refuse(w, HX_STEP_OPEN, "%s \"%.*s\" %lld is begun: a turn ends with its outcome",
 					   entry_kinds[w->entries[i]->kind], SLICE_ARGS(w->entries[i]->name),
 					   (long long)w->entries[i]->n);
@@ -443,7 +441,7 @@ static bool end_undone(struct function_work *w)
 		w->error = w->held = function_reason(w, "UNDO_FAILED", "a compensation has failed", slice_of(NULL, 0));
 		return true;
 	}
-	if (work_to_undo(w) > 0) /* mutant: function-not-undone -> if (0) */
+	if (work_to_undo(w) > 0)
 		return work_refuse(w, HX_BAD_ENTRY, "%lld compensations have not been done",
 				   (long long)work_to_undo(w));
 	work_drop_open(w);
@@ -495,9 +493,9 @@ static bool take_end(struct function_work *w, const struct function_request *rq)
 
 static bool has_the_turn(const struct function_work *w, const struct function_request *rq)
 {
-	bool has = w->row.fence == rq->fence; /* mutant: function-fence -> bool has = true; */
+	bool has = w->row.fence == rq->fence;
 
-	has &= slice_eq(w->row.worker, rq->worker); /* mutant: function-worker */
+	has &= slice_eq(w->row.worker, rq->worker);
 	return has;
 }
 
@@ -511,10 +509,9 @@ bool function_take(struct function_work *w, const struct function_request *rq, s
 {
 	if (!has_the_turn(w, rq) || (!w->row.owned && !was_taken(w, rq)))
 		return work_refuse(w, HX_STALE_FENCE, "the turn is another worker's by now, or has ended");
-	if (function_is_heartbeat(rq) ||
-	    was_taken(w, rq)) /* mutant: function-repeat -> if (function_is_heartbeat(rq)) */
+	if (function_is_heartbeat(rq) || was_taken(w, rq))
 		return false;
-	if (rq->seq < w->row.taken_seq || rq->seq > w->row.seq) /* mutant: function-seq -> if (0) */
+	if (rq->seq < w->row.taken_seq || rq->seq > w->row.seq)
 		return work_refuse(w, HX_SEQ_CONFLICT, "a call was taken after seq %lld; the journal is at %lld",
 				   (long long)rq->seq, (long long)w->row.seq);
 	if (!take_changes(w, rq, ids, now))

@@ -119,7 +119,7 @@ static enum hx_code verb_retry(struct run_verb *v)
 
 	if (!stands(w, RUN_FAILED) && !held)
 		return refused(w, HX_WRONG_STATUS, "neither the run nor a compensation of it has failed");
-	if (stands(w, RUN_FAILED) && e && w->follows_n) /* mutant: function-retry-behind -> if (0) */
+	if (stands(w, RUN_FAILED) && e && w->follows_n)
 		return refused(w, HX_WRONG_STATUS, "entries follow the end of the step that has failed");
 	if (stands(w, RUN_FAILED) && e)
 		begin_anew(w, e, /* new_key= */ true);

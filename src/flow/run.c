@@ -119,7 +119,7 @@ DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID, PER
 	" OR EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = r.subject AND s.status = 'CANCELLING'))"
 
 /* Functions are looked at by others (engine/functions.h): there is nothing here to drive them by. */
-#define NO_FUNCTION " AND r.definition_version > 0" /* mutant: function-driven -> " AND 1 = 1" */
+#define NO_FUNCTION " AND r.definition_version > 0"
 
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
 DB_STMT(stmt_scan_due, "run_scan_due", "it", "i",
