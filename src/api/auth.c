@@ -10,7 +10,7 @@
 #include "wire/loop.h"
 
 _Static_assert((int)ROUTE_READ == API_KEY_READ && (int)ROUTE_EXECUTE == API_KEY_EXECUTE &&
-		       (int)ROUTE_ADMIN == API_KEY_ADMIN,
+		       (int)ROUTE_ADMIN == API_KEY_ADMIN && (int)ROUTE_WORKER == API_KEY_WORKER,
 	       "a route's scope is compared with a key's");
 
 struct auth {
@@ -107,7 +107,7 @@ static bool admit_key(struct http_call *call, const struct keyring_question *que
 
 	if (foreign)
 		return auth_refuse(call, HX_FORBIDDEN, slice_str(foreign), (struct wire_field){0});
-	if ((int)question->scope < (int)call->route->scope)
+	if (call->route->scope != ROUTE_PUBLIC && !api_key_may(question->scope, (enum api_key_scope)call->route->scope))
 		return refuse_scope(call, question->scope);
 	call->scope = (enum route_scope)question->scope;
 	call->workspace = question->workspace;

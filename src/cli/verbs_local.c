@@ -171,7 +171,7 @@ const struct command verbs_serving[] = {
 #define SCHEMA_EXIT {HX_SCHEMA_MISMATCH, "the schema does not fit the program, or the URL is not valid"}
 #define KEY_EXITS {HX_NOT_FOUND, "there is no store, or no such key"}, LOST_EXIT, SCHEMA_EXIT
 
-static const char *const scopes[] = {"read", "execute", "admin", NULL};
+static const char *const scopes[] = {"read", "execute", "admin", "worker", NULL};
 
 const struct command verbs_store[] = {
 	{"audit", NULL, NULL, "re-derives the promises from the history, and names the first that was broken",
@@ -184,7 +184,7 @@ const struct command verbs_store[] = {
 	 .make = audit_make},
 	{"key", "create", NULL, "makes an API key and shows it, once",
 	 .view = LINE("{key}"), /* alone, so that a script can keep it; what it is stands beside */
-	 .options = {OPTION("scope", "SCOPE", "read, execute (and read), or admin (all)", .needed = true,
+	 .options = {OPTION("scope", "SCOPE", "read, execute (and read), admin (all), or worker (what workers do, alone)", .needed = true,
 			    .words = scopes),
 		     OPTION("workspace", "NAME", "the workspace that it opens, and no other", .fallback = "default"),
 		     OPTION("requester", "NAME", "on whose behalf everything is done that is done with it",

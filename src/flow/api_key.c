@@ -44,22 +44,29 @@ DB_STMT(stmt_list_live, "api_key_list_live", "ii", "ittttbiii",
 /* ---- the scope ---- */
 
 static const char *const scope_names[] = {
-	[API_KEY_READ] = "read", [API_KEY_EXECUTE] = "execute", [API_KEY_ADMIN] = "admin"};
+	[API_KEY_READ] = "read", [API_KEY_EXECUTE] = "execute", [API_KEY_ADMIN] = "admin", [API_KEY_WORKER] = "worker"};
 
 const char *api_key_scope_name(enum api_key_scope scope)
 {
-	ASSERT(scope >= API_KEY_READ && scope <= API_KEY_ADMIN);
+	ASSERT(scope >= API_KEY_READ && scope <= API_KEY_WORKER);
 	return scope_names[scope];
 }
 
 bool api_key_scope_parse(struct slice text, enum api_key_scope *ret_scope)
 {
-	for (enum api_key_scope scope = API_KEY_READ; scope <= API_KEY_ADMIN; scope++)
+	for (enum api_key_scope scope = API_KEY_READ; scope <= API_KEY_WORKER; scope++)
 		if (slice_is(text, scope_names[scope])) {
 			*ret_scope = scope;
 			return true;
 		}
 	return false;
+}
+
+bool api_key_may(enum api_key_scope scope, enum api_key_scope needed)
+{
+	if (scope == API_KEY_WORKER)
+		return needed == API_KEY_WORKER; /* mutant: worker-key-may-all -> return true; */
+	return scope >= (needed == API_KEY_WORKER ? API_KEY_EXECUTE : needed);
 }
 
 /* ---- the text ---- */

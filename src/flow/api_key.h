@@ -37,8 +37,11 @@
 #define API_KEY_TEXT_CHARS (2 + 1 + 13 + 1 + 52)
 #define API_KEYS_MAX 10000
 
-/* Each may do what those before it may. */
-enum api_key_scope { API_KEY_READ = 1, API_KEY_EXECUTE, API_KEY_ADMIN };
+/*
+ * Each may do what those before it may, but for the last: a worker's key is for programs that do the work of others. It may claim jobs
+ * and turns and say what became of them, and nothing else; not even look.
+ */
+enum api_key_scope { API_KEY_READ = 1, API_KEY_EXECUTE, API_KEY_ADMIN, API_KEY_WORKER };
 
 struct api_key {
 	int64_t id;
@@ -53,6 +56,8 @@ struct api_key {
 /* "read" … */
 const char *api_key_scope_name(enum api_key_scope scope);
 bool api_key_scope_parse(struct slice text, enum api_key_scope *ret_scope);
+/* May a key of this scope do what needs that one? */
+bool api_key_may(enum api_key_scope scope, enum api_key_scope needed);
 
 /* ---- the text ---- */
 

@@ -28,7 +28,7 @@
 #define ROUTE_ANSWERS_MAX 2
 #define ROUTE_ERRORS_MAX 10
 
-enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_EXECUTE, ROUTE_ADMIN };
+enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_EXECUTE, ROUTE_ADMIN, ROUTE_WORKER };
 
 struct http_call;
 struct api_gate;

@@ -124,11 +124,11 @@ static const char pack[] =
 enum { ALPHA, BETA, WORKSPACES };
 static const char *const workspace_names[WORKSPACES] = {"alpha", "beta"};
 static const char *const scope_options[] = {
-	[API_KEY_READ] = "read", [API_KEY_EXECUTE] = "execute", [API_KEY_ADMIN] = "admin"};
+	[API_KEY_READ] = "read", [API_KEY_EXECUTE] = "execute", [API_KEY_ADMIN] = "admin", [API_KEY_WORKER] = "worker"};
 
 static struct {
-	struct key keys[WORKSPACES][API_KEY_ADMIN + 1]; /* by scope */
-	struct key revoked, expired, forged;            /* of alpha, with the scope admin */
+	struct key keys[WORKSPACES][API_KEY_WORKER + 1]; /* by scope */
+	struct key revoked, expired, forged;             /* of alpha, with the scope admin */
 	/* alpha's things; each has the word canary-alpha in it somewhere */
 	char run[64], function[64], job[64], batch[64], bulk[64];
 } world;
@@ -150,7 +150,7 @@ static inline void make_keys(struct scene *scene)
 	char options[200];
 
 	for (int w = 0; w < WORKSPACES; w++)
-		for (int s = API_KEY_READ; s <= API_KEY_ADMIN; s++) {
+		for (int s = API_KEY_READ; s <= API_KEY_WORKER; s++) {
 			snprintf(options, sizeof options, "--workspace %s --requester r --scope %s", workspace_names[w],
 				 scope_options[s]);
 			make_key(scene, options, &world.keys[w][s]);

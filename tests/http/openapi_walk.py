@@ -84,7 +84,7 @@ operation_kind = record(
     security={"const": []}, requestBody=record(["content", "required"], content=content_kind, required={"type": "boolean"}),
     responses={"type": "object", "required": ["default"], "additionalProperties": False,
                "patternProperties": {"^([2345][0-9][0-9]|default)$": or_ref(response_kind, "responses")}},
-    **{"x-hapax-scope": {"enum": ["read", "execute", "admin"]}})
+    **{"x-hapax-scope": {"enum": ["read", "execute", "admin", "worker"]}})
 document_kind = record(
     ["openapi", "info", "servers", "security", "tags", "paths", "components"],
     openapi={"const": "3.1.0"}, info=record(["title", "version", "description"]),

@@ -187,7 +187,9 @@ static int a_key_may(const struct route *route, int workspace, int scope)
 {
 	if (route->scope == ROUTE_PUBLIC)
 		return route->admit ? 404 : 200;
-	if (scope < (int)route->scope)
+	if (scope == API_KEY_WORKER        ? route->scope != ROUTE_WORKER
+	    : route->scope == ROUTE_WORKER ? scope < API_KEY_EXECUTE
+					   : scope < (int)route->scope)
 		return 403;
 	return workspace != ALPHA && is_of_workspace(route) ? 404 : 0;
 }
@@ -224,7 +226,7 @@ static void test_every_route_with_every_key(void **state)
 	walk_all(scene, world.revoked.text, "a revoked key", nobody_may, 0, 0);
 	walk_all(scene, world.expired.text, "an expired key", nobody_may, 0, 0);
 	walk_all(scene, world.forged.text, "a forged key", nobody_may, 0, 0);
-	for (int scope = API_KEY_READ; scope <= API_KEY_ADMIN; scope++) {
+	for (int scope = API_KEY_READ; scope <= API_KEY_WORKER; scope++) {
 		snprintf(who, sizeof who, "beta's key, %s", scope_options[scope]);
 		walk_all(scene, key_of(BETA, scope), who, a_key_may, BETA, scope);
 	}
@@ -234,7 +236,7 @@ static void test_every_route_with_every_key(void **state)
 	/* Nobody was anybody, or of alpha: so nothing of alpha's has moved. */
 	read_alpha(scene, after);
 	assert_string_equal(before, after);
-	for (int scope = API_KEY_READ; scope <= API_KEY_ADMIN; scope++) {
+	for (int scope = API_KEY_READ; scope <= API_KEY_WORKER; scope++) {
 		snprintf(who, sizeof who, "alpha's key, %s", scope_options[scope]);
 		walk_all(scene, key_of(ALPHA, scope), who, a_key_may, ALPHA, scope);
 	}
@@ -266,6 +268,27 @@ static void test_texts_are_for_admins(void **state)
 	scene_stop(scene, 0);
 }
 
+/* What programs call that do the work of others, and no more than that. */
+static bool is_for_workers(const struct route *route)
+{
+	static const char *const calls[] = {
+		"POST /api/v1/jobs/claim",
+		"POST /api/v1/jobs/{id}/heartbeat",
+		"POST /api/v1/jobs/{id}/complete",
+		"POST /api/v1/jobs/{id}/fail",
+		"POST /api/v1/functions/claim",
+		"GET /api/v1/functions/runs/{id}/journal",
+		"POST /api/v1/functions/runs/{id}/journal",
+	};
+	char call[200];
+
+	snprintf(call, sizeof call, "%s %s", route->method, route->pattern);
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+		if (strcmp(call, calls[i]) == 0)
+			return true;
+	return false;
+}
+
 /* What the walk takes for given: who may only read changes nothing, and who may not read is told nothing. */
 /* Whoever may read, reads all of a workspace; the texts of definitions are of none, and name services and programs. */
 static void test_the_table_itself(void **state)
@@ -279,6 +302,9 @@ static void test_the_table_itself(void **state)
 		bool reads = strcmp(routes[i].method, "GET") == 0;
 		bool in_api = strncmp(routes[i].pattern, "/api/", 5) == 0;
 
+		assert_int_equal(routes[i].scope == ROUTE_WORKER, is_for_workers(&routes[i]));
+		if (routes[i].scope == ROUTE_WORKER)
+			continue;
 		if (reads && strncmp(routes[i].pattern, for_admins, sizeof for_admins - 1) == 0) /* and its picture */
 			assert_int_equal(routes[i].scope, ROUTE_ADMIN);
 		else if (!routes[i].admit && (reads ? routes[i].scope > ROUTE_READ : routes[i].scope < ROUTE_EXECUTE))

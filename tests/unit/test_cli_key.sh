@@ -28,7 +28,7 @@ exits 0 key create --scope read --json && says_like '^\{"id":"key_[0-9a-z]{13}",
 	silent err
 result create_as_json
 reader=$(sed 's/.*"key":"\([^"]*\)".*/\1/' out)
-exits 2 key create && complains "--scope is missing" && ! complains needed && exits 0 key create --help && says "admin (all); needed" && exits 2 key create --scope write && complains '--scope cannot be "write"; there are read, execute, admin' && exits 2 key create --scope read --expires 0s &&
+exits 2 key create && complains "--scope is missing" && ! complains needed && exits 0 key create --help && says "admin (all), or worker" && says "; needed" && exits 2 key create --scope write && complains '--scope cannot be "write"; there are read, execute, admin, worker' && exits 2 key create --scope read --expires 0s &&
 	exits 2 key create --scope read --expires soon && complains "--expires" && exits 2 key create --scope read --workspace "$(printf 'a\nb')" &&
 	complains "--workspace" && [ "$(wc -l <err)" -eq 1 ] && exits 2 key create --scope read --requester "$(printf '%256s' x)" && exits 2 key create --scope read more
 result create_that_is_not_valid

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "support/must_hold.h"
 #include "support/store.h"
 
 /* ---- the text ---- */
@@ -105,12 +106,26 @@ static void test_scopes(void **state)
 	enum api_key_scope scope = 0;
 
 	(void)state;
-	for (enum api_key_scope s = API_KEY_READ; s <= API_KEY_ADMIN; s++) {
+	for (enum api_key_scope s = API_KEY_READ; s <= API_KEY_WORKER; s++) {
 		assert_true(api_key_scope_parse(slice_str(api_key_scope_name(s)), &scope));
 		assert_int_equal(scope, s);
 	}
 	assert_false(api_key_scope_parse(slice_str("Admin"), &scope));
 	assert_false(api_key_scope_parse(slice_str(""), &scope));
+}
+
+static void test_what_a_scope_may(void **state)
+{
+	static const char *const may[] = {[API_KEY_READ] = "1000",
+					  [API_KEY_EXECUTE] = "1101",
+					  [API_KEY_ADMIN] = "1111",
+					  [API_KEY_WORKER] = "0001"}; /* read, execute, admin, worker */
+
+	(void)state;
+	for (enum api_key_scope scope = API_KEY_READ; scope <= API_KEY_WORKER; scope++)
+		for (enum api_key_scope needed = API_KEY_READ; needed <= API_KEY_WORKER; needed++)
+			MUST_HOLD(api_key_may(scope, needed) == (may[scope][needed - 1] == '1'),
+				  "a key may what its scope does not say");
 }
 
 /* ---- the rows ---- */
@@ -306,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_key),
 		cmocka_unit_test(test_comparing),
 		cmocka_unit_test(test_scopes),
+		cmocka_unit_test(test_what_a_scope_may),
 		ON_SQLITE(test_the_life_of_a_key),
 		ON_POSTGRES(test_the_life_of_a_key),
 		ON_SQLITE(test_expiry),
