@@ -247,6 +247,9 @@ static void drive_all(struct scene *scene)
 	/* It has the name that the walk over the routes puts in for {name}. */
 	scene_must(scene, 0, "PUT", "/api/v1/schedules/doc",
 		   "{'workflow':'trip','every':'1d','input':{'x':'" MARK "'}}", 201, "");
+	scene_must(scene, 0, "POST", "/api/v1/bulk", "{'verb':'retry','kind':'run','where':'key == \\'" MARK "\\''}",
+		   202, "");
+	keep(reply_text(&scene->last, "id"));
 	drive_entity(scene, 0, "look");
 	/* The control of the environment that was printed. */
 	if (!strstr(scene->last.body, "HAPAX_IDEMPOTENCY_KEY="))
@@ -352,7 +355,9 @@ static bool fits(const char *pattern, const char *id)
 	       : strstr(pattern, "/jobs/")          ? strncmp(id, "job_", 4) == 0
 	       : strstr(pattern, "/batches/")       ? strncmp(id, "batch_", 6) == 0
 	       : strstr(pattern, "/accounts/")      ? strcmp(id, "alice") == 0
-						    : strcmp(id, "alice") != 0;
+	       : strstr(pattern, "/bulk/")          ? strncmp(id, "bulk_", 5) == 0
+	       : strstr(pattern, "/functions/") ? false /* what its worker has written, and nothing of a definition's */
+						: strcmp(id, "alice") != 0 && strncmp(id, "bulk_", 5) != 0;
 }
 
 /* One GET, and what it answers must be fine. */
