@@ -1,6 +1,7 @@
 /* Bulks: asked for, shown, listed item by item, cancelled. See flow/bulk.h; who carries them out is engine/bulks.c. */
 #include "api/api_list.h"
 #include "api/api_search.h"
+#include "api/api_wait.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
 #include "engine/readers.h"
@@ -165,32 +166,36 @@ void api_bulk_create(struct http_call *call)
 
 /* ---- showing ---- */
 
-static enum hx_code show_row(struct api_query *query, const struct db_rows *rows)
+static enum hx_code add_bulk(const struct db_rows *rows, struct strbuf *text, bool *ret_over)
 {
 	struct bulk_row row;
-	struct arena arena;
-	bool there;
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
 
-	arena_init(&arena, ROW_BYTES_MAX);
-	there = bulk_row_take(rows, &arena, &row);
-	if (there)
-		write_bulk(&row, &query->text);
-	arena_release(&arena);
-	query->detail = no_bulk;
-	return there ? HX_OK : HX_NOT_FOUND;
+	if (!bulk_row_take(rows, &arena, &row))
+		return HX_NOT_FOUND;
+	write_bulk(&row, text);
+	*ret_over = row.completed_at != 0;
+	return arena.failed ? HX_TOO_LARGE : HX_OK;
 }
 
-static enum hx_code answered_bulk(struct api_query *query, const struct unit_result *result)
+static enum hx_code show_bulk(struct api_wait *wait, const struct unit_result *result)
 {
-	return show_row(query, &result->rows[0]);
+	return add_bulk(&result->rows[0], &wait->text, &wait->over);
+}
+
+static const char *bulk_detail(enum hx_code code)
+{
+	return code == HX_NOT_FOUND ? no_bulk : NULL;
 }
 
 void api_bulk_show(struct http_call *call)
 {
-	struct api_query query = {.call = call, .read = bulk_read_counted, .answered = answered_bulk};
+	static const struct api_wait_kind kind = {
+		.read = bulk_read_counted, .show = show_bulk, .topic = bulk_end_topic, .detail = bulk_detail};
+	struct api_wait wait = {.kind = &kind, .call = call};
 
-	if (api_id(call, "bulk", no_bulk, &query.subject))
-		api_query_ask(&query, (uint64_t)query.subject);
+	if (api_wait_parse(call, &wait.wait_ms) && api_id(call, "bulk", no_bulk, &wait.subject))
+		api_wait_start(&wait);
 }
 
 static void build_cancel(struct api_query *query, struct unit *unit)
@@ -201,7 +206,10 @@ static void build_cancel(struct api_query *query, struct unit *unit)
 
 static enum hx_code answered_cancel(struct api_query *query, const struct unit_result *result)
 {
-	return show_row(query, &result->rows[1]);
+	bool over;
+
+	query->detail = no_bulk;
+	return add_bulk(&result->rows[1], &query->text, &over);
 }
 
 void api_bulk_cancel(struct http_call *call)

@@ -28,14 +28,13 @@
 
 #include "base/json_number.h"
 #include "base/json_walk.h"
+#include "cli/bar.h"
 #include "cli/batch_parts.h"
 #include "cli/terminal.h"
 #include "cli/why.h"
 
 #define LINE_BYTES_MAX (1u << 20)
 #define WATCHED_MS 250
-#define BAR_COLUMNS 40
-#define RATE_MS 5000
 
 /* ---- counts and money ---- */
 
@@ -55,19 +54,6 @@ static int64_t items_done(struct json batch)
 
 /* ---- the bar ---- */
 
-static void add_bar(struct strbuf *out, int64_t done, int64_t total, size_t columns)
-{
-	size_t full = total > 0 ? (size_t)((double)done / (double)total * (double)columns) : 0;
-
-	for (size_t i = 0; i < columns; i++)
-		strbuf_add_str(out, i < full ? "█" : "░");
-}
-
-static int percent(int64_t done, int64_t total)
-{
-	return total > 0 ? (int)((double)done / (double)total * 100) : 0;
-}
-
 /* Where nothing more is begun, a percentage alone would read as if it went on. */
 static void add_bar_words(struct strbuf *out, struct client *client, struct json batch)
 {
@@ -79,7 +65,7 @@ static void add_bar_words(struct strbuf *out, struct client *client, struct json
 	else if (slice_is(status, "CANCELLING"))
 		strbuf_addf(out, "  cancelling, with %lld of %lld done", (long long)done, (long long)total);
 	else
-		strbuf_addf(out, "  %d%%", percent(done, total));
+		strbuf_addf(out, "  %d%%", bar_percent(done, total));
 }
 
 static enum hx_code print_bar(struct client *client, struct json batch, struct hx_error *err)
@@ -87,7 +73,7 @@ static enum hx_code print_bar(struct client *client, struct json batch, struct h
 	LOCAL_STRBUF(line, LINE_BYTES_MAX);
 
 	strbuf_add_char(&line, '\n');
-	add_bar(&line, items_done(batch), batch_number(batch, "total"), BAR_COLUMNS);
+	bar_add(&line, items_done(batch), batch_number(batch, "total"), BAR_COLUMNS);
 	add_bar_words(&line, client, batch);
 	strbuf_add_char(&line, '\n');
 	return text_print_line(&line, err);
@@ -182,49 +168,24 @@ static void add_status(struct strbuf *line, struct client *client, struct json b
 	strbuf_add_char(line, ' ');
 }
 
-/* Items to a second, in tenths, over the last RATE_MS or twice that; -1: it is too early to tell. A command waits once. */
-static int64_t rate_tenths(int64_t done, int64_t waited_ms)
-{
-	static struct look {
-		int64_t done, waited_ms;
-	} old, older;
-	static bool looked;
-	struct look now = {done, waited_ms};
-	int64_t ms;
-
-	if (!looked)
-		older = old = now;
-	looked = true;
-	if (waited_ms - old.waited_ms > RATE_MS) {
-		older = old;
-		old = now;
-	}
-	ms = waited_ms - older.waited_ms;
-	return ms > 0 ? (done - older.done) * 10000 / ms : -1;
-}
-
 /* "  55%  110/200  ✓ 108  ✗ 2  540 charged  8.4/s" */
 static void add_words(struct strbuf *line, struct json batch, int64_t waited_ms)
 {
 	int64_t done = items_done(batch), total = batch_number(batch, "total");
-	int64_t tenths = rate_tenths(done, waited_ms);
 
-	strbuf_addf(line, " %d%%  %lld/%lld", percent(done, total), (long long)done, (long long)total);
+	strbuf_addf(line, " %d%%  %lld/%lld", bar_percent(done, total), (long long)done, (long long)total);
 	strbuf_addf(line, "  ✓ %lld  ✗ %lld", (long long)batch_number(batch, "succeeded"),
 		    (long long)batch_number(batch, "failed"));
 	strbuf_addf(line, "  %lld charged", (long long)batch_number(batch, "charged"));
-	if (tenths >= 0)
-		strbuf_addf(line, "  %lld.%lld/s", (long long)(tenths / 10), (long long)(tenths % 10));
+	bar_add_rate(line, done, waited_ms);
 }
 
-/* The bar keeps its width, so that only what changes moves. */
 static void tell_progress(struct client *client, struct json batch, int64_t waited_ms)
 {
-	size_t sixth = terminal_told_columns() / 6;
 	LOCAL_STRBUF(line, LINE_BYTES_MAX);
 
 	add_status(&line, client, batch);
-	add_bar(&line, items_done(batch), batch_number(batch, "total"), sixth < BAR_COLUMNS ? sixth : BAR_COLUMNS);
+	bar_add(&line, items_done(batch), batch_number(batch, "total"), bar_told_columns());
 	add_words(&line, batch, waited_ms);
 	terminal_tell(line.p);
 }

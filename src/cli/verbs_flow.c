@@ -9,6 +9,7 @@
  * something else than their words say (`entity list --held`).
  */
 #include "cli/batch_parts.h"
+#include "cli/bulk.h"
 #include "cli/entity.h"
 #include "cli/run_parts.h"
 #include "cli/verbs.h"
@@ -31,6 +32,7 @@
 #define BATCHES  "/api/v1/batches"
 #define ACCOUNTS "/api/v1/accounts"
 #define JOBS     "/api/v1/jobs"
+#define BULK      "/api/v1/bulk"
 #define SCHEDULES "/api/v1/schedules"
 #define SCHEDULE  SCHEDULES "/{NAME}"
 
@@ -48,6 +50,11 @@
 #define ITEM_TEXT "item {n}: {status}[, {decision}]"
 #define ACCOUNT_TEXT "{id}: balance {balance}[{?duplicate}, the credit was there already: nothing was done]"
 #define SCHEDULE_TEXT "{name}: [{?paused}paused|{next/0}]"
+/* As it was answered at its start, or as it is by now. */
+#define BULK_TEXT \
+	"[{?dryRun}{+selected} run[{selected=1}|s] would be selected: nothing was done" \
+	"|{id}: [{status}, ]{+selected} selected[{?status}: {+done} done, {+unchanged} unchanged, {+refused} refused, {+skipped} skipped" \
+	"[{?cancelled}, {cancelled} cancelled]]]"
 #define CLAIM_WORDS "{claim/step} by {claim/requester}"
 #define HISTORY \
 	LIST({"SEQ", "{seq}"}, {"FROM", "{from}"}, {"TO", "{to}"}, {"VERSION", "{version}"}, {"FENCE", "{fence}"}, \
@@ -65,6 +72,17 @@
 	OPTION("wait", "DURATION", \
 	       "wait for the end, at most so long [default: not at all; without a DURATION: as long as it takes]", \
 	       .alone = true)
+
+/* One thing to all that match. */
+#define BULK_OPTIONS(more, ...) \
+	OPTION("where", "CONDITION", "all runs of which this is true: 'customer == \"c-1\" and status == \"FAILED\"'" more, \
+	       TO(TEXT), __VA_ARGS__), \
+		OPTION("dry-run", NULL, "only says how many they are", TO(JSON, "dryRun")), \
+		OPTION("key", "KEY", "one bulk for this key, however often it is started [default: none]", \
+		       TO(TEXT, "idempotencyKey")), \
+		OPTION_WAIT
+#define BULK_NEEDS BULK_OPTIONS("", .needed = true)
+#define BULK_EXITS WAIT_EXITS, {HX_KEY_REUSED, "the key has another bulk, or the request is not valid"}
 
 /* What firing and resolving may end with, besides what every verb may. */
 #define STEP_EXITS \
@@ -364,6 +382,45 @@ const struct command verbs_flow[] = {
 		     OPTION("to", "TIME", "and ends with it", TO(TEXT), .needed = true)}},
 	{"schedule", "delete", "NAME", "deletes a schedule; what it has started goes on",
 	 "DELETE", SCHEDULE, LINE("{name}: deleted")},
+
+	/* ---- bulks: their verbs are those of runs ---- */
+	{"bulk", "cancel", "[ID]", "cancels all runs that match; or ends a bulk, by its ID",
+	 "POST", BULK, LINE(BULK_TEXT),
+	 .options = {BULK_OPTIONS("; needed without an ID", .needed = false), OPTION_REASON},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_cancel},
+	{"bulk", "retry", NULL, "lets all failed runs that match go on",
+	 "POST", BULK, LINE(BULK_TEXT),
+	 .options = {BULK_NEEDS, OPTION_REASON},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
+	{"bulk", "resume", NULL, "lets all paused runs that match go on",
+	 "POST", BULK, LINE(BULK_TEXT),
+	 .options = {BULK_NEEDS, OPTION_REASON},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
+	{"bulk", "resolve", "STEP done|not_done", "says of all runs that match what became of this step",
+	 "POST", BULK, LINE(BULK_TEXT), {TO(TEXT, "step"), TO(WORD, "outcome")},
+	 .options = {BULK_NEEDS, OPTION("output", "JSON",
+			    "with done: what the step would have given back; @FILE or - has it [default: null]",
+			    TO(JSON)), OPTION_REASON},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
+	{"bulk", "signal", "EVENT", "sends an event to all runs that match, once to each",
+	 "POST", BULK, LINE(BULK_TEXT), {TO(TEXT, "event")},
+	 .options = {BULK_NEEDS, OPTION("data", "JSON", "of the event; @FILE or - (standard input) has it [default: null]",
+			    TO(JSON))},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
+	{"bulk", "migrate", NULL, "lets all runs that match go on with another version of their definition",
+	 "POST", BULK, LINE(BULK_TEXT),
+	 .options = {BULK_NEEDS,
+		     OPTION("to", "N", "the version of their definition that they are to have", TO(NUMBER, "definitionVersion", .min = 1), .needed = true),
+		     OPTION("rename", "OLD=NEW", "steps that have another name there, with commas between several [default: none]", TO(NAMES, "steps"))},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
+	{"bulk", "show", "ID", "shows how far a bulk is, or waits for its end",
+	 "GET", BULK "/{ID}", PRINTED_BY(bulk_print_picture),
+	 .options = {OPTION_WAIT},
+	 .exits = {WAIT_EXITS}, .ask = bulk_ask_show},
+	{"bulk", "items", "ID", "lists what a bulk has selected, with what has come of each",
+	 "GET", BULK "/{ID}/items",
+	 LIST({"SUBJECT", "{subject}"}, {"RESULT", "[{result}|open]"}, {"CODE", "{code}"}),
+	 .options = {PAGE_OPTIONS}},
 
 	/* ---- of all of them ---- */
 	{"why", NULL, "ID", "says what a run, a batch, a job or an entity (entity:WORKFLOW:ID) is waiting for",

@@ -87,6 +87,12 @@ void bulk_item_ended(struct unit *unit, int64_t bulk, int64_t n, const char *res
 void bulk_finish(struct unit *unit, const struct stamp *stamp, int64_t subject);
 void bulk_cancel(struct unit *unit, struct slice workspace, int64_t subject);
 
+/* Woken by its end. */
+static inline int64_t bulk_end_topic(int64_t subject)
+{
+	return -subject;
+}
+
 /* Rows: n, subject, result, code. */
 void bulk_list_items(struct unit *unit, struct slice workspace, int64_t subject, int64_t from, int64_t limit);
 enum { BULK_ITEM_N, BULK_ITEM_SUBJECT, BULK_ITEM_RESULT, BULK_ITEM_CODE };

@@ -216,6 +216,12 @@ does "schedule put" daily --workflow deal --cron "0 3 * * *" && tells "schedule 
 	does "schedule pause" daily && tells "schedule resume" daily && does "schedule resume" daily && tells "schedule pause" daily &&
 	does "schedule backfill" daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z && tells "schedule backfill" daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z && does "schedule delete" daily
 sums_up schedule
+does "bulk cancel" --where 'workflow == "nothing"' --dry-run && tells "bulk cancel" --where 'workflow == "nothing"' --dry-run && does "bulk cancel" --where 'workflow == "deal"' --reason tidy --key k && bulk=$(field .id) &&
+	fails 2 KEY_REUSED "bulk cancel" --where 'workflow == "doc"' --key k && fails 2 BAD_QUERY "bulk cancel" --where 'nonsense ==' && fails 2 VALIDATION_ERROR "bulk cancel" &&
+	does "bulk show" "$bulk" --wait && tells "bulk show" "$bulk" && does "bulk items" "$bulk" && tells "bulk items" "$bulk" && does "bulk cancel" "$bulk" && tells "bulk cancel" "$bulk" &&
+	does "bulk retry" --where 'workflow == "deal"' --wait && tells "bulk retry" --where 'workflow == "deal"' --wait && does "bulk resume" --where 'workflow == "deal"' && tells "bulk resolve" try "done" --where 'workflow == "deal"' &&
+	does "bulk signal" signature --where 'workflow == "deal"' --data '{}' && does "bulk migrate" --where 'workflow == "deal"' --to 1 --rename agree=accept && fails 2 VALIDATION_ERROR "bulk retry" --where 'key == null' --dry-run --wait
+sums_up bulk
 does "job push" q --key k && job=$(field '.jobs[0].id') && does "job show" "$job" && tells "job show" "$job" && does "job list" && tells "job list" && tells "job push" q && fails 5 WRONG_STATUS "job redrive" "$job"
 does "job push" p && job=$(field '.jobs[0].id') && fence=$(api jobs/claim '{"queues": ["p"], "owner": "me", "max": 1, "leaseMs": 60000}' | jq '.jobs[0].fence') &&
 	api "jobs/$job/fail" "{\"owner\": \"me\", \"fence\": $fence, \"error\": \"no\", \"retryable\": false}" >out && does "job redrive" "$job"
@@ -243,6 +249,7 @@ not_there() {
 	local words=$*
 	case $words in
 	"entity create" | "entity list" | "run list" | "batch list" | "account create" | "account list" | "job push" | "job list" | "schedule list") return ;;
+	"bulk cancel" | "bulk show" | "bulk items") set -- bulk_0000000000001 ;;
 	"schedule put") set -- nothing --workflow nothing --every 1d ;;
 	"schedule backfill") set -- nothing --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z ;;
 	"schedule "*) set -- nothing ;;
@@ -289,6 +296,10 @@ no_server() {
 	"entity data") operands="doc d1 {} --version 1" ;;
 	"schedule backfill") operands="daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z" ;;
 	"run restart") operands="run_0000000000001 --from agree" ;;
+	"bulk cancel" | "bulk retry" | "bulk resume") operands="--where key==null" ;;
+	"bulk resolve") operands="try done --where key==null" ;;
+	"bulk signal") operands="go --where key==null" ;;
+	"bulk migrate") operands="--where key==null --to 2" ;;
 	"run migrate") operands="run_0000000000001 --to 2" ;;
 	*" resolve") operands="$operands done" ;;
 	esac
