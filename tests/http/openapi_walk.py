@@ -558,7 +558,6 @@ def walk_bulk():
     values = {"id": do("startBulk", 202, body=migrate)["id"]}
     until("getBulk", values, lambda bulk: bulk["status"] == "COMPLETED" and bulk["unchanged"] == bulk["selected"] > 0)
     ask("startBulk", "VALIDATION_ERROR", body={**migrate, "arguments": {"definitionVersion": 0}})
-    ask("startBulk", "NOT_IMPLEMENTED", body={**body, "verb": "redrive"})
 
 
 def walk_hook():
