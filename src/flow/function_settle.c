@@ -344,10 +344,13 @@ static struct slice waits_for(const struct function_work *w)
 static void rest_unowned(struct function_work *w, bool cancelling)
 {
 	bool held = w->held.p || has(w, entry_is_held);
+	bool goes = !w->awaits.p || is_due(w);
+
+	goes = goes || awaited_is_there(w); /* mutant: function-not-woken */
 
 	if (held)
 		w->run_awaits = slice_str(RUN_AWAITS_PERSON);
-	else if (!w->awaits.p || is_due(w) || awaited_is_there(w))
+	else if (goes)
 		w->turn_at = w->row.turn_at ? w->row.turn_at : w->row.now;
 	else
 		w->run_awaits = waits_for(w);
@@ -396,7 +399,7 @@ bool function_lapse(struct function_work *w)
 		return false;
 	for (size_t i = 0; i < w->n; i++)
 		if (w->entries[i]->state == ENTRY_BEGUN)
-			work_change(w, w->entries[i], ENTRY_UNKNOWN);
+			work_change(w, w->entries[i], ENTRY_UNKNOWN); /* mutant: function-lapse-known -> ; */
 	w->frees = w->if_past = w->lapses_now = true;
 	w->awaits = slice_of(NULL, 0);
 	if (++w->lapses >= FUNCTION_LAPSES_MAX)

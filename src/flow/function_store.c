@@ -81,7 +81,7 @@ DB_STMT(stmt_write, "function_write", "iiiiiittiiitiiti", "",
 	"UPDATE hx_function SET revision = revision + 1, seq = ?3, taken_seq = ?4, entries_n = ?5, bytes = ?6,"
 	" body_hash = ?7, awaits = ?8, any_of = ?9, lapses = ?10, cold_seq = ?11, version = ?12, turn_at = ?13, due_at = ?14,"
 	" held = ?15, failed_at = ?16{from} WHERE subject = ?1"
-	" AND revision = ?2",
+	" AND revision = ?2", /* mutant: function-revision -> , */
 	.counted = true);
 
 #define ENTRY_VALUES(pick, number)                                                                                     \
@@ -131,7 +131,7 @@ DB_STMT(stmt_move, "function_move", "ttiiitiii", "ii",
 	CHANGE("fence")
 	", owner = CASE WHEN ?8 = 1 THEN NULL ELSE owner END, until = CASE WHEN ?8 = 1 THEN NULL ELSE until END"
 	" WHERE id = ?7"
-	" AND (?9 = 0 OR until <= hx_now_ms())"
+	" AND (?9 = 0 OR until <= hx_now_ms())" /* mutant: function-lapse-until -> " AND ?9 >= 0" */
 	" AND version = ?3"
 	" AND status = ?2"
 	" RETURNING version, fence");

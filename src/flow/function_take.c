@@ -64,7 +64,7 @@ struct function_entry *work_add(struct function_work *w, enum entry_kind kind, s
 void work_change(struct function_work *w, struct function_entry *e, enum entry_state state)
 {
 	e->state = state;
-	e->seq = ++w->seq;
+	e->seq = ++w->seq; /* mutant: function-seq-stands -> e->seq = w->seq; */
 	e->changed = true;
 	e->own = false;
 	e->ends_now = entry_has_ended(state);
@@ -493,7 +493,7 @@ static bool take_end(struct function_work *w, const struct function_request *rq)
 
 static bool has_the_turn(const struct function_work *w, const struct function_request *rq)
 {
-	bool has = w->row.fence == rq->fence;
+	bool has = w->row.fence == rq->fence; /* mutant: function-fence -> bool has = true; */
 
 	has &= slice_eq(w->row.worker, rq->worker);
 	return has;
@@ -507,11 +507,13 @@ static bool was_taken(const struct function_work *w, const struct function_reque
 bool function_take(struct function_work *w, const struct function_request *rq, struct id_source *ids,
 		   struct wall_time now)
 {
-	if (!has_the_turn(w, rq) || (!w->row.owned && !was_taken(w, rq)))
+	bool again = was_taken(w, rq); /* mutant: function-repeat -> bool again = false; */
+
+	if (!has_the_turn(w, rq) || (!w->row.owned && !again))
 		return work_refuse(w, HX_STALE_FENCE, "the turn is another worker's by now, or has ended");
-	if (function_is_heartbeat(rq) || was_taken(w, rq))
+	if (function_is_heartbeat(rq) || again)
 		return false;
-	if (rq->seq < w->row.taken_seq || rq->seq > w->row.seq)
+	if (rq->seq < w->row.taken_seq || rq->seq > w->row.seq) /* mutant: function-seq -> if (0) */
 		return work_refuse(w, HX_SEQ_CONFLICT, "a call was taken after seq %lld; the journal is at %lld",
 				   (long long)rq->seq, (long long)w->row.seq);
 	if (!take_changes(w, rq, ids, now))
