@@ -8,7 +8,7 @@ walk_begin README.md
 walk_start examples/demo/run.sh 'is printed here'
 {
 	cp -rL build/demo/workflows workflows && cp examples/billing/config.json hapax.json && head -4 build/demo/frames.json >frames.jsonl &&
-		cp examples/order/order.json . && echo '{"sku": "lamp", "total": 90}' >input.json &&
+		cp examples/order/order.json . && echo '{"sku": "lamp", "total": 90}' >input.json && echo '{}' >world.json &&
 		python3 examples/billing/tables.py create hapax.db && build/hapax db migrate --db sqlite:hapax.db && curl -sf "$HAPAX_SERVER/api/v1/accounts" -d '{"id": "studio", "balance": 9000}'
 } >out 2>&1
 result what_the_examples_name_is_there
@@ -28,7 +28,7 @@ made_real() { # command
 		[[ ! $line =~ ${kind}_[0-9a-z]{13} ]] || line=${line//${BASH_REMATCH[0]}/$(newest $kind)}
 	done
 	sed -E "s#sqlite:/var/lib/hapax/hapax.db|postgres://[^ ]*#sqlite:build/demo/hapax.db#; s/:7412\b/:$port_7412/; s/:7413\b/:$port_7413/;
-		s/@order.json/@input.json/; s/--wait 30s/--wait 1s/" <<<"$line"
+		s/@order.json/@input.json/; s/--wait 30s/--wait 1s/; s/--seconds 60/--seconds 1/" <<<"$line"
 }
 try() { # command
 	local line
