@@ -11,7 +11,7 @@
 
 DB_STMT(stmt_beat, "function_beat", "iitti", "i",
 	"UPDATE hx_subject SET until = CASE WHEN until > hx_now_ms() + ?5 THEN until ELSE hx_now_ms() + ?5 END WHERE id = ?1"
-	" AND fence = ?2"
+	" AND fence = ?2" /* mutant: function-beat-fence -> " AND ?2 = ?2" */
 	" AND status = ?3"
 	" AND owner = ?4"
 	" RETURNING until",

@@ -100,7 +100,7 @@ DB_STMT(stmt_next, "function_claim_next", "ttt", "i",
 DB_STMT(stmt_turns, "function_turns", "ti", FUNCTION_FIELDS(COLUMN_OUT) "i",
 	"SELECT " FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM {list1} JOIN hx_function f ON f.subject = CAST(q.value AS bigint)"
 	" JOIN hx_subject s ON s.id = f.subject"
-	" AND s.op = ?2"
+	" AND s.op = ?2" /* mutant: turn-still-claimed -> " AND ?2 = ?2" */
 	" JOIN hx_run r ON r.subject = f.subject");
 
 /* clang-format on */

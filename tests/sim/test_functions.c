@@ -1,7 +1,7 @@
 /*
  * Functions, walked through at random: two workers of one name and the node that looks, with crashes, leases that lapse, commits whose
  * answers are lost. Each worker replays the journal and goes on as a client does; it sends every call twice, and an old one once more
- * behind a newer one. The code is: a sleep, and a claimed step beside it; then it is suspended on the sleep; then it is completed.
+ * after a newer one. The code is: a sleep, and a claimed step beside it; then it is suspended on the sleep; then it is completed.
  *
  * On every edge:
  *  F1  A seq names one change for ever: the same number never means two things.
@@ -26,6 +26,7 @@
 #include "sim/walks.h"
 #include "sim/well.h"
 #include "sim/world.h"
+#include "support/must_hold.h"
 
 #define RUN 1
 #define LEASE_MS 60000
@@ -274,7 +275,7 @@ static void judge(struct worker *w, enum hx_code code)
 	if (w->at == AGAIN && (code || work->taken))
 		w->wrong = "F3: a call that was taken is not told again";
 	if (w->at == LATE && code != HX_SEQ_CONFLICT)
-		w->wrong = "F3: an old call behind a newer one is not refused";
+		w->wrong = "F3: an old call after a newer one is not refused";
 	if (w->at == SENDS && code)
 		w->wrong = "a call that fits was refused";
 }
@@ -544,11 +545,129 @@ static void walks_with_lapses(void **state)
 	walk((struct sim_scenario){.name = "a function, two workers that are slow", .bounds = {.lapses = 4}});
 }
 
+/* ---- one schedule each, that walks seldom find ---- */
+
+static void begin_task(struct sim *sim, struct task *task)
+{
+	(void)task_take(task, task->turn, &(struct answer){.kind = ANSWER_START, .now = sim->state.now, .node = "n"});
+}
+
+/* One exchange with the store; false: it has ended. */
+static bool exchange(struct sim *sim, struct task *task, enum hx_code *ret_code)
+{
+	static int64_t id = INT64_C(1) << 41;
+	LOCAL_UNIT(unit);
+	struct ask ask = {.unit = &unit};
+	struct unit_result result;
+
+	task->kind->ask(task, &ask);
+	*ret_code = ask.code;
+	if (ask.kind == ASK_DONE)
+		return false;
+	arena_reset(&sim->arena);
+	result = sim_run_unit(sim, &unit);
+	(void)task_take(
+		task, task->turn,
+		&(struct answer){
+			.kind = ANSWER_COMMIT, .result = &result, .now = sim->state.now, .id = ++id, .node = "n"});
+	return true;
+}
+
+static enum hx_code whole(struct sim *sim, struct task *task)
+{
+	enum hx_code code;
+
+	while (exchange(sim, task, &code))
+		;
+	return code;
+}
+
+static struct sim *open_world(void)
+{
+	static const struct sim_scenario scenario = {.name = "one schedule",
+						     .subjects_n = 1,
+						     .initial = RUN_PENDING,
+						     .driven = true,
+						     .nodes_n = 1,
+						     .setup = setup,
+						     .rows = &rows_of_functions};
+	static struct sim_scenario of_functions;
+	struct sim *sim = calloc(1, sizeof *sim);
+	struct hx_error err;
+
+	assert_non_null(sim);
+	of_functions = scenario;
+	of_functions.kind = function_kind();
+	assert_int_equal(sim_open(sim, &of_functions, &err), HX_OK);
+	return sim;
+}
+
+/* The lease of whoever has the turn is over, and the next one has it. */
+static struct function_claim claimed_by_the_next(struct sim *sim)
+{
+	struct function_look look;
+	struct function_claim claim;
+
+	sim_set_now(sim, (struct wall_time){sim->state.now.ms + LEASE_MS});
+	function_look_init(&look, RUN, &sim->texts);
+	begin_task(sim, &look.task);
+	assert_int_equal(whole(sim, &look.task), HX_OK);
+	function_claim_init(&claim, &claim_request, &sim->texts);
+	begin_task(sim, &claim.task);
+	assert_int_equal(whole(sim, &claim.task), HX_OK);
+	assert_int_equal(claim.n, 1);
+	return claim;
+}
+
+static void a_claim_that_comes_back_late_has_nothing(void **state)
+{
+	struct sim *sim = open_world();
+	struct function_claim late;
+	enum hx_code code;
+
+	(void)state;
+	function_claim_init(&late, &claim_request, &sim->texts);
+	begin_task(sim, &late.task);
+	assert_true(exchange(sim, &late.task, &code)); /* who polls */
+	assert_true(exchange(sim, &late.task, &code)); /* it has claimed, and does not know what */
+	(void)claimed_by_the_next(sim);
+	assert_int_equal(whole(sim, &late.task), HX_OK);
+	MUST_HOLD(late.n == 0, "a claim that came back late has the turn of the next");
+	sim_close(sim);
+	free(sim);
+}
+
+static void a_stale_heartbeat_keeps_nothing(void **state)
+{
+	struct sim *sim = open_world();
+	struct function_claim claim;
+	struct function_call beat;
+	struct function_request rq = {
+		.workspace = {"default", 7}, .subject = RUN, .worker = {"w", 1}, .hash = {"x", 1}};
+	enum hx_code code;
+
+	(void)state;
+	function_claim_init(&claim, &claim_request, &sim->texts);
+	begin_task(sim, &claim.task);
+	assert_int_equal(whole(sim, &claim.task), HX_OK);
+	rq.fence = claim.turns[0].row.fence;
+	function_call_init(&beat, &rq, &sim->texts);
+	begin_task(sim, &beat.task);
+	assert_true(exchange(sim, &beat.task, &code)); /* it has read that the turn is its */
+	(void)claimed_by_the_next(sim);
+	code = whole(sim, &beat.task);
+	MUST_HOLD(code == HX_STALE_FENCE, "a stale heartbeat has kept the turn of another");
+	sim_close(sim);
+	free(sim);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_with_crashes),
 		cmocka_unit_test(walks_with_lapses),
+		cmocka_unit_test(a_claim_that_comes_back_late_has_nothing),
+		cmocka_unit_test(a_stale_heartbeat_keeps_nothing),
 	};
 
 	if (argc > 1)
