@@ -113,16 +113,28 @@ static void hooks_build(const struct single *single, struct unit *unit)
 	d->build(d, unit);
 }
 
+static void build_start(struct delivery *d, struct unit *unit);
+
+/* HX_WRONG_STATUS: a run of that singleton is there already. */
 static enum hx_code hooks_answered(struct single *single, const struct unit_result *result)
 {
-	(void)single;
+	const struct delivery *d = single->context;
+
+	if (d->build == build_start && hook_start_was_held(&d->seen, &d->start.spec, result))
+		return HX_WRONG_STATUS;
 	return result->verdict == UNIT_WON ? HX_OK : HX_ALREADY_EXISTS;
 }
+
+static void decline(struct delivery *d);
 
 static void unit_done(struct seat *seat, enum hx_code code)
 {
 	struct delivery *d = (struct delivery *)seat;
 
+	if (code == HX_WRONG_STATUS) {
+		decline(d);
+		return;
+	}
 	if (code && code != HX_ALREADY_EXISTS) {
 		end_failed(d, code, NULL);
 		return;

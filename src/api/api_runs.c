@@ -184,6 +184,42 @@ static void read_by_key(void *data)
 	api_query_start(&c->by_key, run_start_lane(&c->start));
 }
 
+static void build_locate(struct api_query *query, struct unit *unit)
+{
+	run_start_build_locate(&CONTAINER_OF(query, struct creation, by_key)->start, unit);
+}
+
+static enum hx_code answered_locate(struct api_query *query, const struct unit_result *result)
+{
+	struct creation *c = CONTAINER_OF(query, struct creation, by_key);
+	enum hx_code code = run_start_located(&c->start, result);
+
+	c->by_key.detail = c->start.detail;
+	return code;
+}
+
+static void located(struct api_query *query, enum hx_code code)
+{
+	if (code)
+		api_query_tell(query, code);
+	else
+		read_by_key(CONTAINER_OF(query, struct creation, by_key));
+}
+
+static void find_there(void *data)
+{
+	struct creation *c = data;
+
+	if (!run_start_must_locate(&c->start)) {
+		read_by_key(c);
+		return;
+	}
+	c->by_key = (struct api_query){
+		.call = c->query.call, .build = build_locate, .answered = answered_locate, .ended = located};
+	api_query_init(&c->by_key);
+	api_query_start(&c->by_key, run_start_lane(&c->start));
+}
+
 /* It is there, and is driven; tell() is how its caller is told, where he does not wait. */
 static void tell_created(struct creation *c, void (*tell)(struct creation *c))
 {
@@ -223,12 +259,12 @@ static void created(struct api_query *query, enum hx_code code)
 		tell_created(c, tell_query);
 	else if (code == HX_NOT_FOUND)
 		api_no_workflow(query->call, slice_str(c->start.spec.machine->definition->name), "run");
-	else if (code != HX_ALREADY_EXISTS || !c->start.spec.key.p)
+	else if (code != HX_ALREADY_EXISTS || !run_start_may_find(&c->start))
 		api_query_tell(query, code);
 	else if (gate)
-		api_gate_acquire(gate, read_by_key, c);
+		api_gate_acquire(gate, find_there, c);
 	else
-		read_by_key(c);
+		find_there(c);
 }
 
 /* ---- create with a signal ---- */
@@ -300,6 +336,7 @@ static void signalled(struct seat *seat, enum hx_code code)
 		take_created(c, &s->verb);
 	else if (call->gate)
 		api_gate_not_carried(call->gate);
+	c->start.there = c->start.spec.singleton ? s->verb.subject : 0;
 	if (s->verb.created)
 		tell_created(c, tell_signalled);
 	else

@@ -57,6 +57,16 @@ static enum hx_code embed_runs_answered_create(struct single *single UNUSED, con
 	return run_start_answered(result);
 }
 
+static void build_locate(const struct single *single, struct unit *unit)
+{
+	run_start_build_locate(&((const struct start *)single->context)->start, unit);
+}
+
+static enum hx_code answered_locate(struct single *single, const struct unit_result *result)
+{
+	return run_start_located(&((struct start *)single->context)->start, result);
+}
+
 static void build_by_key(const struct single *single, struct unit *unit)
 {
 	run_start_build_find(&((const struct start *)single->context)->start, unit);
@@ -89,8 +99,10 @@ static enum hx_code create(struct start *s, struct hx_error *err)
 		take_row(s->call.reply, &s->start.row);
 		s->call.reply->result.created = 1;
 		runs_drive(runs_created(runs, &s->start.spec, &s->start.row));
-	} else if (code == HX_ALREADY_EXISTS && s->start.spec.key.p) {
-		code = carry_out(s, build_by_key, answered_by_key);
+	} else if (code == HX_ALREADY_EXISTS && run_start_may_find(&s->start)) {
+		code = run_start_must_locate(&s->start) ? carry_out(s, build_locate, answered_locate) : HX_OK;
+		if (!code)
+			code = carry_out(s, build_by_key, answered_by_key);
 	}
 	return code ? embed_refuse(err, code, s->start.detail) : HX_OK;
 }

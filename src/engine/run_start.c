@@ -3,6 +3,7 @@
 
 #include "base/json_canonical.h"
 #include "flow/function.h"
+#include "flow/singleton.h"
 
 static enum hx_code check_input(const struct json *input, struct hx_error *err)
 {
@@ -105,9 +106,27 @@ void run_start_take_created(struct run_start *start, const struct single *single
 
 /* ---- the unit that finds ---- */
 
+void run_start_build_locate(const struct run_start *start, struct unit *unit)
+{
+	singleton_find(unit, start->spec.workspace, start->spec.key, start->spec.singleton, /* ended= */ true);
+}
+
+enum hx_code run_start_located(struct run_start *start, const struct unit_result *result)
+{
+	enum hx_code code = run_found(result, slice_str(start->spec.machine->definition->name), &start->there);
+
+	if (code == HX_NOT_FOUND) /* retention was faster */
+		code = HX_CONCURRENCY_ERROR;
+	start->detail = runs_detail(code);
+	return code;
+}
+
 void run_start_build_find(const struct run_start *start, struct unit *unit)
 {
-	run_read_key_shown(unit, start->spec.workspace, start->spec.key);
+	if (start->there)
+		run_read_shown(unit, start->spec.workspace, start->there);
+	else
+		run_read_key_shown(unit, start->spec.workspace, start->spec.key);
 }
 
 /* By what they say, not by their bytes. What cannot be told apart for want of memory is told as the same. */

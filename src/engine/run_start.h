@@ -3,6 +3,7 @@
  *
  *   wanted ─▶ unit that creates ─┬ won ──▶ the engine drives it at once (runs_created(), runs_drive())
  *                                └ lost ─▶ unit that reads by its key ─▶ the run that is there
+ *                                          (of a singleton: that locates it, and then one that reads it)
  *
  * Insert and see, never look and insert: two that start with one key at the same moment get one run. The caller carries the
  * units out, because what goes between them is its own: a record of an Idempotency-Key, or nothing.
@@ -30,6 +31,7 @@ struct run_wanted {
 struct run_start {
 	struct engine *engine;
 	struct run_spec spec;
+	int64_t there;      /* which one is there; 0: its key says so */
 	struct run_row row; /* of the run that was created, or found */
 	bool differs;       /* one that was found has another input than the one that is wanted */
 	const char *detail; /* of a refusal; NULL: the code says it all */
@@ -42,10 +44,24 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 uint64_t run_start_lane(const struct run_start *start);
 
 void run_start_build(struct run_start *start, const struct single *single, struct unit *unit);
-/* HX_ALREADY_EXISTS: its key has a run. HX_NOT_FOUND: there is no such workflow, and nobody polls for such a function. */
+/* HX_ALREADY_EXISTS: its key has a run, or its singleton. HX_NOT_FOUND: there is no such workflow, and nobody polls for such a function. */
 enum hx_code run_start_answered(const struct unit_result *result);
 /* The row, from what is known before that unit runs. */
 void run_start_take_created(struct run_start *start, const struct single *single);
+
+/* May another one be there? Without a key or a singleton it may not. */
+static inline bool run_start_may_find(const struct run_start *start)
+{
+	return start->spec.key.p || start->spec.singleton;
+}
+
+/* A singleton is located first: two lines that ask who it is might mean two. The codes are those of run_found(). */
+static inline bool run_start_must_locate(const struct run_start *start)
+{
+	return start->spec.singleton && !start->there;
+}
+void run_start_build_locate(const struct run_start *start, struct unit *unit);
+enum hx_code run_start_located(struct run_start *start, const struct unit_result *result) HX_MUST_CHECK;
 
 void run_start_build_find(const struct run_start *start, struct unit *unit);
 /* The codes are those of runs_take(), and HX_KEY_REUSED: it is a run of another workflow. Its texts are in the arena. */

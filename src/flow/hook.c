@@ -1,6 +1,8 @@
 /* See hook.h. */
 #include "flow/hook.h"
 
+#include "flow/singleton.h"
+
 #define SEEN_OF(part, member) ((struct hook_seen *)((char *)(part)-offsetof(struct hook_seen, member)))
 
 /* clang-format off */
@@ -79,8 +81,15 @@ void hook_seen_init(struct hook_seen *seen)
 
 void hook_build_start(struct hook_seen *seen, const struct stamp *stamp, const struct run_spec *spec, struct unit *unit)
 {
-	run_create(unit, stamp, spec);
 	hook_build_seen(seen, stamp, unit);
+	seen->start_line = unit->lines_n;
+	run_create(unit, stamp, spec);
+}
+
+bool hook_start_was_held(const struct hook_seen *seen, const struct run_spec *spec, const struct unit_result *result)
+{
+	return spec->singleton && result->verdict == UNIT_LOST &&
+	       result->line == (int)seen->start_line + SINGLETON_LINE_HELD;
 }
 
 void hook_add_fire(struct unit *unit, const struct stamp *stamp, const struct hook_fire *fire)

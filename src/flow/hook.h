@@ -31,7 +31,8 @@ struct hook_seen {
 	size_t n;
 	struct slice names[HOOK_ROWS_MAX]; /* "id/…", "body/…" */
 	int64_t keep_ms;
-	unsigned line; /* of the unit that was built last: the first of ours */
+	unsigned line;       /* of the unit that was built last: the first of ours */
+	unsigned start_line; /* the same: the first of the run */
 };
 void hook_seen_init(struct hook_seen *seen);
 
@@ -40,6 +41,8 @@ void hook_build_seen(struct hook_seen *seen, const struct stamp *stamp, struct u
 /* LOST: the event has its run, or was seen. */
 void hook_build_start(struct hook_seen *seen, const struct stamp *stamp, const struct run_spec *spec,
 		      struct unit *unit);
+/* Was it lost because another run of its singleton is there (flow/singleton.h)? */
+bool hook_start_was_held(const struct hook_seen *seen, const struct run_spec *spec, const struct unit_result *result);
 
 struct hook_fire {
 	int64_t subject; /* of the job */

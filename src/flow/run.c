@@ -7,10 +7,12 @@
 #include "flow/attribute.h"
 #include "flow/function.h"
 #include "flow/page.h"
+#include "flow/singleton.h"
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
-#define STOPPED_SQL ", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint)"
+#define STOPPED_SQL                                                                                                    \
+	", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint)"
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 #define STEP_COLUMNS_SQL                                                                                               \
@@ -179,6 +181,8 @@ void run_describe(struct run_spec *spec, struct arena *arena)
 	struct expression_env env = {.input = json_trust(spec->input), .state = none, .steps = none};
 
 	spec->attributes = attributes_of(attributes, &env, arena);
+	spec->singleton = singleton_name(&spec->machine->definition->limits, spec->workspace,
+					 spec->machine->definition->name, spec->input, arena);
 }
 
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
@@ -186,6 +190,8 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
 	bool function = spec->machine->definition->is_function;
 
+	if (spec->singleton && !spec->joins)
+		singleton_take(unit, spec->singleton, spec->subject); /* mutant: singleton-outside-unit -> ; */
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
 		 db_str(spec->machine->definition->name), db_int(spec->machine->version), db_optional(spec->key),
 		 db_text(spec->requester), spec->traceparent.n ? db_text(spec->traceparent) : db_null(),
@@ -194,6 +200,8 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 	subject_insert(unit, stamp, spec->subject, function ? function_kind() : run_kind(), RUN_PENDING);
 	if (spec->attributes.p)
 		attributes_of_run(unit, spec->subject); /* mutant: run-without-its-index -> ; */
+	if (spec->singleton && spec->joins)
+		singleton_join(unit, spec->singleton, spec->subject);
 	if (function)
 		function_create(unit, stamp, spec);
 	else if (!spec->due_in_ms)

@@ -127,11 +127,13 @@ struct run_spec {
 	struct slice input;
 	bool input_given;        /* false: the caller named none, so it is compared with nothing */
 	struct slice attributes; /* run_describe() */
+	int64_t singleton;       /* the same: its name (flow/singleton.h); 0: it is none */
+	bool joins;              /* it is no start that is answered with the one that is there */
 	int64_t due_in_ms; /* 0: at once. Who drives it at once by itself gives itself a moment before others do */
 };
-/* What it is searched by, from its machine and input; before run_create(). Into the arena, which remembers whether there was room. */
+/* What it is searched by, and whether it is a singleton, from its workspace, machine and input; before run_create(). Into the arena, which remembers whether there was room. */
 void run_describe(struct run_spec *spec, struct arena *arena);
-/* LOST: the key has a run, which run_read_key() finds. */
+/* LOST: the key has a run, which run_read_key() finds; or its singleton has one, which singleton_find() does. */
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
 
 /* When the time of such a run is over, that counts from then; 0: never. */

@@ -2,6 +2,7 @@
 #include "flow/run_restart.h"
 
 #include "base/json_string.h"
+#include "flow/singleton.h"
 
 #define LIST_BYTES_MAX (1u << 20)
 #define STATE_BYTES_MAX (48u << 20)
@@ -92,6 +93,8 @@ void run_restart_add(struct unit *unit, const struct stamp *stamp, const struct 
 		.machine = old->machine,
 		.input = restart->input.p ? restart->input : old->input,
 		.attributes = restart->attributes,
+		.singleton = restart->singleton,
+		.joins = true,
 	};
 
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_old, from, to);
@@ -138,5 +141,8 @@ bool run_restart_prepare(const struct run_row *old, struct arena *arena, struct 
 	else
 		strbuf_release(&list);
 	restart->attributes = describe(old, restart, arena);
+	restart->singleton = singleton_name(&old->machine->definition->limits, old->workspace,
+					    old->machine->definition->name,
+					    restart->input.p ? restart->input : old->input, arena);
 	return !arena->failed;
 }

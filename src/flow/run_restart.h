@@ -27,6 +27,7 @@ struct run_restart {
 	struct slice input; /* .p NULL: that of the old one */
 	/* private: JSON, in the arena of run_restart_prepare() */
 	struct slice positions, parents, attributes;
+	int64_t singleton; /* flow/singleton.h */
 };
 /* Can it begin there? Only where the old one has been. */
 bool run_has_reached(const struct run_row *row, const struct run_step *step);

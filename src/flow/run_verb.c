@@ -46,6 +46,7 @@ static bool leads(const struct run_verb *v, const char *to)
 static void write_to(struct run_verb *v, const struct answer *answer, const char *to)
 {
 	DEBUG_ASSERT(leads(v, to));
+	v->singleton = verb_singleton(v, to);
 	v->to = to;
 	v->changed = true;
 	if (!v->in_part) {
@@ -441,21 +442,31 @@ static bool may_start(const struct run_verb *v)
 	return v->rq->start && run_definition_search(v->rq->start->machine->definition, awaits_event, v->rq->name).step;
 }
 
+static bool is_singleton(const struct run_verb *v)
+{
+	return v->rq->start && v->rq->start->singleton;
+}
+
+static void start_run(struct run_verb *v, const struct answer *answer)
+{
+	v->subject = id_next(answer->ids, answer->now);
+	v->stamp = flow_stamp(answer);
+	v->created = true;
+	v->changed = true;
+	v->status = RUN_PENDING;
+	v->version = 1;
+	task_go(&v->task, VERB_STARTING);
+}
+
 static void take_new(struct run_verb *v, const struct answer *answer)
 {
 	start_reading(v, answer);
 	if (v->task.at != VERB_READING || v->subject)
 		return;
 	if (may_start(v)) {
-		v->subject = id_next(answer->ids, answer->now);
-		v->stamp = flow_stamp(answer);
 		v->awaits = join(v, RUN_AWAITS_EVENT, v->rq->name, "");
-		v->created = true;
-		v->changed = true;
-		v->status = RUN_PENDING;
-		v->version = 1;
-		task_go(&v->task, VERB_STARTING);
-	} else if (v->rq->key.p) {
+		start_run(v, answer);
+	} else if (v->rq->key.p || is_singleton(v)) {
 		task_go(&v->task, VERB_FINDING);
 	} else {
 		end_run_verb(v, HX_NOT_FOUND, no_such_event);
@@ -510,7 +521,9 @@ static void run_verb_take_found(struct run_verb *v, const struct answer *answer)
 		code = run_found(answer->result, v->rq->workflow, &v->subject);
 	if (code == HX_KEY_REUSED && !v->rq->start)
 		code = HX_NOT_FOUND;
-	if (code)
+	if (code == HX_NOT_FOUND && is_singleton(v) && may_start(v) && ++v->tries < TRIES_MAX)
+		start_run(v, answer); /* the one that was there has ended meanwhile */
+	else if (code)
 		end_run_verb(v, code, code == HX_NOT_FOUND && v->rq->start ? no_such_event : NULL);
 	else
 		task_go(&v->task, VERB_READING);
@@ -619,7 +632,6 @@ static void take_looked_up(struct run_verb *v, const struct answer *answer)
 		v->version = db_cell(rows, 0, 0)->i;
 }
 
-TASK_UNIT(build_find, struct run_verb, v, run_find_key(unit, v->rq->workspace, v->rq->key));
 TASK_UNIT(build_look_up, struct run_verb, v, subject_look_up(unit, v->subject, v->stamp.op));
 
 static const char *run_verb_words(const struct run_verb *v)
@@ -630,7 +642,7 @@ static const char *run_verb_words(const struct run_verb *v)
 static const TASK_STATES(struct run_verb) run_verb_states[] = {
 	[VERB_NEW] = {"new", take_new},
 	[VERB_STARTING] = {"starting the run with its event", take_started, verb_build_start},
-	[VERB_FINDING] = {"finding it by its key", run_verb_take_found, build_find},
+	[VERB_FINDING] = {"finding it by its key", run_verb_take_found, verb_build_find},
 	[VERB_READING] = {"reading", run_verb_take_read, verb_build_read},
 	[VERB_FUNCTION] = {"reading its journal", function_verb_take, function_verb_read},
 	[VERB_WRITING] = {.words = run_verb_words, .take = run_verb_take_written, .commit = verb_build_write},

@@ -135,6 +135,7 @@ struct run_verb {
 	struct slice event_id; /* of its row; while reading, for a decision, without the redo */
 	struct slice awaits;   /* of a run that waits for it: its name */
 	struct slot slot;      /* whose line it leaves; .name 0: none */
+	int64_t singleton;     /* it counts again (singleton.h); 0: it is none */
 	unsigned tries;
 	struct stamp stamp;
 	struct function_work *work; /* of a function (function_verb.h); NULL: it is none */

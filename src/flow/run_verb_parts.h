@@ -19,5 +19,8 @@ static inline bool verb_is_held(const struct run_row *row)
 }
 
 void verb_build_start(const struct run_verb *v, struct unit *unit);
+/* What it counts for again that was over and is not any more (singleton.h); 0: nothing. */
+int64_t verb_singleton(const struct run_verb *v, const char *to);
+void verb_build_find(const struct run_verb *v, struct unit *unit);
 void verb_build_read(const struct run_verb *v, struct unit *unit);
 void verb_build_write(const struct run_verb *v, struct unit *unit);

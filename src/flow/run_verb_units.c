@@ -1,6 +1,7 @@
 /* The units of the run's verbs. See run_verb.h for what each of them changes, and run_verb_parts.h. */
 #include "flow/function_verb.h"
 #include "flow/run_verb_parts.h"
+#include "flow/singleton.h"
 
 /* A line is a guard. */
 /* ?2: due at once. */
@@ -53,6 +54,23 @@ DB_STMT(stmt_decision_seen, "run_verb_decision_seen", "it", "t",
 DB_STMT(stmt_count, "run_verb_event_count", "i", "i",
 	"SELECT count(*) FROM hx_run_event WHERE run = ?1");
 
+int64_t verb_singleton(const struct run_verb *v, const char *to)
+{
+	const struct run_definition *whole = v->row.machine->definition;
+
+	if (!run_is_terminal(v->row.status) || run_is_terminal(to) || v->row.parent)
+		return 0;
+	return singleton_name(&whole->limits, v->row.workspace, whole->name, v->row.input, v->arena);
+}
+
+void verb_build_find(const struct run_verb *v, struct unit *unit)
+{
+	if (v->rq->start && v->rq->start->singleton)
+		singleton_find(unit, v->rq->workspace, v->rq->key, v->rq->start->singleton, /* ended= */ false);
+	else
+		run_find_key(unit, v->rq->workspace, v->rq->key);
+}
+
 void verb_build_read(const struct run_verb *v, struct unit *unit)
 {
 	run_read(unit, v->rq->workspace, v->subject);
@@ -82,6 +100,8 @@ static void build_shift(const struct run_verb *v, struct unit *unit, bool settle
 	subject_shift(unit, &v->stamp, &move, any ? 0 : v->row.version, settles);
 	if (v->slot.name)
 		slot_lock(unit, &v->slot);
+	if (v->singleton)
+		singleton_return(unit, v->singleton, v->subject); /* mutant: singleton-not-back -> ; */
 }
 
 static void build_due(const struct run_verb *v, struct unit *unit)

@@ -220,7 +220,9 @@ void schedule_start_add(struct unit *unit, const struct stamp *stamp, const stru
 				       .key = start->key, /* mutant: slot-without-key -> .key = slice_of(NULL, 0), */
 				       .machine = start->run,
 				       .input = input_of(spec),
-				       .attributes = start->attributes};
+				       .attributes = start->attributes,
+				       .singleton = start->singleton,
+				       .joins = true};
 
 		run_create(unit, stamp, &run);
 	} else if (start->payload.p) {
@@ -282,10 +284,11 @@ bool schedule_start_of(const struct schedule_policy *policy, const struct schedu
 	if (start->batch)
 		start->items = schedule_items(spec, arena);
 	if (start->run) {
-		struct run_spec run = {.machine = start->run, .input = input_of(spec)};
+		struct run_spec run = {.workspace = row->workspace, .machine = start->run, .input = input_of(spec)};
 
 		run_describe(&run, arena);
 		start->attributes = run.attributes;
+		start->singleton = run.singleton;
 	}
 	return start->run || start->batch || (start->payload.p && schedule_is_known(policy, spec));
 }

@@ -171,6 +171,7 @@ struct schedule_start {
 	int64_t account;         /* of a batch */
 	struct slice items;      /* of a batch, as batch_create_whole() takes them */
 	struct slice attributes; /* of a run */
+	int64_t singleton;       /* the same (singleton.h) */
 	struct slice payload;    /* of a job that fires a step (flow/hook.h); .p NULL: it is none */
 };
 /* LOST: its key is there. */

@@ -26,9 +26,24 @@ static const struct field rate_fields[] = {
 	{"per", FIELD_DURATION(struct limit_rate, per_ms), .required = true},
 	{0}};
 
+static const struct field singleton_fields[] = {
+	{"by",  FIELD_BY(struct limit_singleton)},
+	{0}};
+/* clang-format on */
+
+/* An object without members is one. */
+static void read_singleton(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct limit_singleton *singleton = ret;
+
+	singleton->set = fields_object(r, node, field->name, singleton_fields, singleton);
+}
+
+/* clang-format off */
 static const struct field limits_fields[] = {
 	{"concurrency", FIELD_OBJECT(struct limits, concurrency, concurrency_fields)},
 	{"rate",        FIELD_OBJECT(struct limits, rate, rate_fields)},
+	{"singleton",   FIELD_OWN_AT(struct limits, singleton, struct limit_singleton, read_singleton)},
 	{0}};
 /* clang-format on */
 

@@ -3,6 +3,7 @@
  *
  *   concurrency   at most `max` are at work at once
  *   rate          at most `max` are begun in any time of `per`
+ *   singleton     a start while one is not terminal is answered with that one
  *
  * `by` is an expression over the input, whose value is the key: each value has a count of its own. Absent, there is one count for
  * the whole workflow. A value that cannot be made (of a string, say, a member is asked for) counts as null.
@@ -24,9 +25,15 @@ struct limit_rate {
 	int64_t max, per_ms;         /* 0: there is no such limit */
 };
 
+struct limit_singleton {
+	const struct expression *by; /* the same */
+	bool set;                    /* false: there is no such limit */
+};
+
 struct limits {
 	struct limit_concurrency concurrency;
 	struct limit_rate rate;
+	struct limit_singleton singleton;
 };
 
 /* The field `limits`, into a struct limits. */

@@ -30,6 +30,11 @@ static void what_they_have(void **state)
 	d = with_limits("{ 'concurrency': { 'max': 10000 } }");
 	assert_null(d->limits.concurrency.by);
 	assert_int_equal(d->limits.concurrency.max, 10000);
+	assert_false(d->limits.singleton.set);
+	d = with_limits("{ 'singleton': {} }");
+	assert_true(d->limits.singleton.set);
+	assert_null(d->limits.singleton.by);
+	assert_non_null(with_limits("{ 'singleton': { 'by': '.input.c' } }")->limits.singleton.by);
 	d = with_limits("{ 'rate': { 'by': '.input.c', 'max': 10, 'per': '1s' } }");
 	assert_int_equal(d->limits.rate.max, 10);
 	assert_int_equal(d->limits.rate.per_ms, 1000);
@@ -50,6 +55,9 @@ static void what_is_refused(void **state)
 	limits_refused("{ 'rate': { 'max': 1 } }", "per");
 	limits_refused("{ 'rate': { 'per': '1s' } }", "max");
 	limits_refused("{ 'rate': { 'max': 1, 'per': '0s' } }", "per");
+	limits_refused("{ 'singleton': { 'by': '.state.x' } }", "state");
+	limits_refused("{ 'singleton': { 'max': 1 } }", "max");
+	limits_refused("{ 'singleton': true }", "singleton");
 	limits_refused("[]", "limits");
 }
 
