@@ -189,6 +189,7 @@ static void verb_done(struct seat *seat, enum hx_code code)
 	struct schedule_call *sc = (struct schedule_call *)seat;
 	const struct schedule_verb *verb = &sc->verb;
 	struct api_told told = {200, .etag_version = verb->row.version, .write = write_schedule, .of = &verb->row};
+	const char *detail = verb->detail;
 
 	if (sc->rq.kind == SCHEDULE_PUT && verb->created)
 		told.status = 201;
@@ -198,7 +199,9 @@ static void verb_done(struct seat *seat, enum hx_code code)
 		told = (struct api_told){202, .write = write_backfilled, .of = verb};
 	else if (sc->rq.kind == SCHEDULE_DELETE)
 		told = (struct api_told){200, .write = write_deleted, .of = verb};
-	api_task_end(&sc->task, code, verb->detail, &told);
+	if (code == HX_NOT_FOUND && sc->rq.of_function)
+		detail = api_no_workflow_words(sc->task.call, sc->spec.workflow, "run");
+	api_task_end(&sc->task, code, detail, &told);
 }
 
 /* NULL after answering. */
@@ -227,7 +230,7 @@ static bool target_checked(struct http_call *call, const struct schedule_spec *s
 {
 	static const char *const kinds[] = {"run", "batch", "entity"};
 	const struct schedule_policy *policy = schedules_policy_of(call);
-	bool there = schedule_is_known(policy, spec);
+	bool there = schedule_may_be_function(policy, spec) || schedule_is_known(policy, spec);
 
 	if (!there)
 		api_no_workflow(call, spec->workflow, kinds[spec->starts]);
@@ -256,6 +259,7 @@ static bool read_put(struct http_call *call, struct schedule_call *sc)
 	schedule_spec_write(&sc->spec, &text);
 	sc->rq.text = arena_keep(&sc->task.arena, &text);
 	sc->rq.spec = &sc->spec;
+	sc->rq.of_function = schedule_may_be_function(sc->rq.policy, &sc->spec);
 	return target_checked(call, &sc->spec) && (sc->rq.text.p || api_refuse(call, HX_TOO_LARGE, NULL));
 }
 

@@ -123,7 +123,8 @@ static enum hx_code explain_schedule(struct api_query *query, const struct unit_
 	code = schedule_row_take(rows, 0, policy, arena, &row);
 	if (code && code != HX_DATA_ERROR)
 		return code;
-	why_schedule(why, &row, !code && row.spec.timing.zone && schedule_is_known(policy, &row.spec));
+	why_schedule(why, &row, !code && row.spec.timing.zone && schedule_is_known(policy, &row.spec),
+		     !code && row.spec.timing.zone && schedule_may_be_function(policy, &row.spec));
 	*ret_status = slice_str(row.paused ? SCHEDULE_PAUSED : SCHEDULE_ACTIVE);
 	return HX_OK;
 }

@@ -2,6 +2,7 @@
 #include "engine/definitions.h"
 
 #include "engine/definition_change.h"
+#include "flow/function.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define CHANGE_TRIES_MAX 5
@@ -209,6 +210,11 @@ const struct run_machine *definitions_run(struct definitions *defs, struct slice
 	const struct machine *machine = find_current(defs, workflow);
 
 	return machine ? machine->run : NULL;
+}
+
+bool definitions_may_be_function(struct definitions *defs, struct slice name)
+{
+	return name.n && name.n <= FUNCTION_NAME_BYTES_MAX && !find_current(defs, name);
 }
 
 const struct batch_machine *definitions_batch(struct definitions *defs, struct slice workflow)

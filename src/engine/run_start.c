@@ -39,13 +39,6 @@ static enum hx_code check_key(struct slice key, struct hx_error *err)
 	return HX_OK;
 }
 
-/* No definition has the name. Whether anybody polls for it, the unit that creates asks. */
-static bool may_be_function(struct definitions *definitions, struct slice name)
-{
-	return name.n && name.n <= FUNCTION_NAME_BYTES_MAX && !definitions_find(definitions, name) &&
-	       !definitions_batch(definitions, name);
-}
-
 enum hx_code run_start_init(struct run_start *start, struct engine *engine, const struct run_wanted *wanted,
 			    struct hx_error *err)
 {
@@ -64,7 +57,7 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 			 .due_in_ms = runs_head_start_ms(engine_parts(engine)->runs)},
 	};
 	if (!start->spec.machine && wanted->arena &&
-	    may_be_function(engine_parts(engine)->definitions, wanted->workflow)) {
+	    definitions_may_be_function(engine_parts(engine)->definitions, wanted->workflow)) {
 		start->spec.machine = run_function_new(wanted->workflow, wanted->arena);
 		start->spec.due_in_ms = 0;
 	}

@@ -18,6 +18,7 @@ const struct audit_noun audit_job = {.name = "job", .prefix = "job", .ways = &jo
 const struct audit_noun audit_run = {.name = "run", .prefix = "run", .strides = true, .ways = &run_ways};
 const struct audit_noun audit_batch = {.name = "batch", .prefix = "batch", .ways = &batch_ways};
 const struct audit_noun audit_account = {.name = "account", .ways = &account_ways};
+const struct audit_noun audit_schedule = {.name = "schedule", .prefix = "sched"};
 
 bool audit_is_terminal(const struct audit_noun *noun, struct slice status)
 {

@@ -58,7 +58,8 @@ struct audit_noun {
 	bool strides;            /* a row may stand for several transitions */
 	const struct ways *ways; /* NULL: any status may follow any */
 };
-extern const struct audit_noun audit_entity, audit_table_entity, audit_job, audit_run, audit_batch, audit_account;
+extern const struct audit_noun audit_entity, audit_table_entity, audit_job, audit_run, audit_batch, audit_account,
+	audit_schedule;
 
 bool audit_is_terminal(const struct audit_noun *noun, struct slice status);
 

@@ -12,6 +12,7 @@
 #include "flow/function.h"
 #include "flow/job.h"
 #include "flow/run.h"
+#include "flow/schedule.h"
 
 /* clang-format off */
 
@@ -74,11 +75,12 @@ static const struct audit_noun *noun_of(const struct db_value *row)
 {
 	if (is_there(row, ENTITY))
 		return row[ENTITY_OF].s.n ? &audit_entity : &audit_table_entity;
-	return is_there(row, JOB)       ? &audit_job
-	       : is_there(row, RUN)     ? &audit_run
-	       : is_there(row, BATCH)   ? &audit_batch
-	       : is_there(row, ACCOUNT) ? &audit_account
-					: NULL;
+	return is_there(row, JOB)               ? &audit_job
+	       : is_there(row, RUN)             ? &audit_run
+	       : is_there(row, BATCH)           ? &audit_batch
+	       : is_there(row, ACCOUNT)         ? &audit_account
+	       : row[KIND].i == schedule_kind() ? &audit_schedule /* also one that was deleted, which has no row */
+						: NULL;
 }
 
 static int64_t kind_of(const struct audit_noun *noun, const struct db_value *row)
@@ -93,6 +95,8 @@ static int64_t kind_of(const struct audit_noun *noun, const struct db_value *row
 		return batch_kind();
 	if (noun == &audit_account)
 		return account_kind();
+	if (noun == &audit_schedule)
+		return schedule_kind();
 	snprintf(workflow, sizeof workflow, "%.*s", SLICE_ARGS(row[ENTITY_WORKFLOW].s));
 	return subject_kind("entity:", workflow);
 }
@@ -259,7 +263,7 @@ static bool audit_histories_walk(struct auditor *a, struct audit_streams *all, s
 	if (a->chain.last.subject != s.id || is_stripped(row))
 		audit_chain_start(&a->chain, s.id);
 	fine = audit_belongs(a, all, &s.id) &&
-	       audit_holds(&a->finding, &place, noun != NULL, "noun", "an entity, run, batch, job or account",
+	       audit_holds(&a->finding, &place, noun != NULL, "noun", "an entity, run, batch, job, account or schedule",
 			   slice_str("none")) &&
 	       follow(a, all, noun, &s);
 	*ret_whole = all->at < all->rows->n || !all->cut;

@@ -57,6 +57,8 @@
 #define FUNCTION_TOPIC (INT64_MAX - 4)
 
 int64_t function_kind(void);
+/* One row, if a function of this name can be started in the workspace. */
+void function_find_polled(struct unit *unit, struct slice workspace, struct slice name);
 /* In the unit that makes a turn due: somebody who polls for it is woken. */
 void function_offer(struct unit *unit, struct slice workspace, struct slice name);
 /* Where workers that poll for it wait. */

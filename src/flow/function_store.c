@@ -142,6 +142,9 @@ DB_STMT(stmt_create, "function_create", "itti", "i",
 	" AND p.at > ?4 - 2592000000)"
 	" RETURNING subject");
 
+DB_STMT(stmt_find_polled, "function_find_polled", "tt", "i",
+	"SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?1 AND p.name = ?2 AND p.at > (SELECT hx_now_ms()) - 2592000000 LIMIT 1");
+
 DB_STMT(stmt_scan_due, "function_scan_due", "i", "i",
 	"SELECT subject FROM hx_function WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
 
@@ -643,6 +646,11 @@ void function_create(struct unit *unit, const struct stamp *stamp, const struct 
 	UNIT_ADD(unit, UNIT_MUST, &stmt_create, db_int(spec->subject), db_text(spec->workspace), db_text(name),
 		 db_int(stamp->at.ms));
 	function_offer(unit, spec->workspace, name);
+}
+
+void function_find_polled(struct unit *unit, struct slice workspace, struct slice name)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_find_polled, db_text(workspace), db_text(name));
 }
 
 void function_scan_due(struct unit *unit, int64_t limit)

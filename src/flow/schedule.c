@@ -95,7 +95,7 @@ DB_STMT(stmt_find_job, "schedule_find_job", "tt", "i",
 
 /* clang-format on */
 
-static int64_t schedule_kind(void)
+int64_t schedule_kind(void)
 {
 	return subject_kind("schedule", "");
 }
@@ -270,13 +270,20 @@ bool schedule_is_known(const struct schedule_policy *policy, const struct schedu
 	return policy->fires && policy->fires(policy->context, spec->workflow);
 }
 
+bool schedule_may_be_function(const struct schedule_policy *policy, const struct schedule_spec *spec)
+{
+	return spec->starts == SCHEDULE_STARTS_RUN && policy->may_be_function &&
+	       policy->may_be_function(policy->context, spec->workflow);
+}
+
 bool schedule_start_of(const struct schedule_policy *policy, const struct schedule_row *row, struct arena *arena,
 		       struct schedule_start *start)
 {
 	const struct schedule_spec *spec = &row->spec;
 
 	if (spec->starts == SCHEDULE_STARTS_RUN)
-		start->run = policy->run_of(policy->context, spec->workflow);
+		start->run = schedule_may_be_function(policy, spec) ? run_function_new(spec->workflow, arena)
+								    : policy->run_of(policy->context, spec->workflow);
 	else if (spec->starts == SCHEDULE_STARTS_BATCH)
 		start->batch = policy->batch_of(policy->context, spec->workflow);
 	else

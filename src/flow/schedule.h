@@ -56,6 +56,8 @@ struct schedule_policy {
 	const void *context;
 	bool (*fires)(const void *context,
 		      struct slice workflow); /* is there such a workflow of entities? NULL: none is */
+	/* Has no definition this name, so that it may be a function's, for whoever polls for it? NULL: there are no functions. */
+	bool (*may_be_function)(const void *context, struct slice name);
 };
 
 /* The first slot that waits. While it is paused, only those of a backfill go on. */
@@ -105,6 +107,7 @@ struct schedule_row {
 	struct schedule_spec spec; /* of its text; zone NULL: not known here */
 };
 
+int64_t schedule_kind(void);
 /* By subject; or, with subject 0, by workspace and name. */
 void schedule_read(struct unit *unit, int64_t subject, struct slice workspace, struct slice name);
 void schedule_list(struct unit *unit, struct slice workspace, struct slice after, int64_t limit);
@@ -178,6 +181,8 @@ struct schedule_start {
 void schedule_start_add(struct unit *unit, const struct stamp *stamp, const struct schedule_row *row,
 			const struct schedule_start *start);
 bool schedule_is_known(const struct schedule_policy *policy, const struct schedule_spec *spec);
+/* It starts a run, and no definition has that name: if anybody polls for it, it is a function. */
+bool schedule_may_be_function(const struct schedule_policy *policy, const struct schedule_spec *spec);
 /* What is started, by the newest definition. False: it is not there. The account of a batch is not looked up yet. */
 bool schedule_start_of(const struct schedule_policy *policy, const struct schedule_row *row, struct arena *arena,
 		       struct schedule_start *start);

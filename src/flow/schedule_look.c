@@ -3,6 +3,7 @@
 
 #include "flow/account.h"
 #include "flow/answer.h"
+#include "flow/function.h"
 #include "flow/shapes.h"
 #include "task/states.h"
 
@@ -29,7 +30,7 @@ static void note_cancels(struct schedule_look *l, const struct db_rows *open)
 	for (size_t i = 0; i < open->n && l->cancels_n < SCHEDULE_CANCEL_MAX; i++) {
 		bool batch = db_cell(open, i, 1)->i == batch_kind();
 
-		if (!batch && db_cell(open, i, 1)->i != run_kind())
+		if (!batch && db_cell(open, i, 1)->i != run_kind() && db_cell(open, i, 1)->i != function_kind())
 			continue; /* a step that is being fired cannot be called back: it is waited for */
 		l->cancels[l->cancels_n].subject = db_cell(open, i, 0)->i;
 		l->cancels[l->cancels_n++].batch = batch;
@@ -171,7 +172,10 @@ static void take_moved(struct schedule_look *l, const struct answer *answer)
 		break;
 	case UNIT_REFUSED:
 	case UNIT_FAILED:
-		if (flow_failure(answer->result) == HX_DATA_ERROR)
+		if (answer->result->verdict == UNIT_REFUSED && l->start.run && l->start.run->definition->is_function)
+			schedule_look_fail(l, answer,
+					   "there is no such workflow here, and nobody polls for such a function");
+		else if (flow_failure(answer->result) == HX_DATA_ERROR)
 			schedule_look_rest(l, answer, HX_DATA_ERROR);
 		else
 			task_end(&l->task, flow_failure(answer->result));

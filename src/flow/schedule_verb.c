@@ -4,12 +4,13 @@
 #include "base/id.h"
 #include "flow/account.h"
 #include "flow/answer.h"
+#include "flow/function.h"
 #include "task/states.h"
 
 #define TRIES_MAX 200 /* a schedule that catches up moves many times in a second, and must not keep people out */
 
 enum { VERB_NEW, VERB_READING, VERB_READING_ACCOUNT, VERB_WRITING, VERB_FINDING, VERB_DONE };
-enum { LINE_ROW, LINE_NOW }; /* of READING */
+enum { LINE_ROW, LINE_NOW, LINE_POLLED }; /* of READING */
 
 static void end_verb(struct schedule_verb *v, enum hx_code code, const char *detail)
 {
@@ -225,6 +226,10 @@ static void schedule_verb_take_read(struct schedule_verb *v, const struct answer
 		end_verb(v, HX_CONCURRENCY_ERROR, NULL);
 		return;
 	}
+	if (v->rq->of_function && answer->result->rows[LINE_POLLED].n == 0) {
+		end_verb(v, HX_NOT_FOUND, NULL);
+		return;
+	}
 	if (rows->n == 0) {
 		if (v->rq->kind == SCHEDULE_PUT)
 			put_new(v, answer);
@@ -268,7 +273,10 @@ static void schedule_verb_take_written(struct schedule_verb *v, const struct ans
 		task_go(&v->task, v->rq->kind == SCHEDULE_TRIGGER && result->line > 0 ? VERB_FINDING : VERB_READING);
 		break;
 	case UNIT_REFUSED:
-		end_verb(v, HX_TOO_LARGE, "a workspace has at most 10000 schedules");
+		if (v->rq->kind == SCHEDULE_TRIGGER)
+			end_verb(v, HX_NOT_FOUND, "there is no such workflow, and nobody polls for such a function");
+		else
+			end_verb(v, HX_TOO_LARGE, "a workspace has at most 10000 schedules");
 		break;
 	case UNIT_UNKNOWN:
 		/* Whoever asks again finds what it wanted, or does it once more: all but a trigger without an id come to the same. */
@@ -304,6 +312,8 @@ static void build_read(const struct schedule_verb *v, struct unit *unit)
 {
 	schedule_read(unit, 0, v->rq->workspace, v->rq->name);
 	schedule_read_now(unit);
+	if (v->rq->of_function)
+		function_find_polled(unit, v->rq->workspace, v->rq->spec->workflow);
 }
 
 static void build_account(const struct schedule_verb *v, struct unit *unit)

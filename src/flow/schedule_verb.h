@@ -28,8 +28,9 @@ struct schedule_verb_request {
 	struct slice workspace, requester, name;
 	const struct schedule_spec *spec; /* of a put, with its zone */
 	struct slice text;                /* of a put: schedule_spec_write() of it */
-	struct slice id;                  /* of a trigger; empty: a fresh one */
-	int64_t from_ms, to_ms;           /* of a backfill, both included */
+	bool of_function;       /* of a put: it is for a function, HX_NOT_FOUND unless somebody polls for that */
+	struct slice id;        /* of a trigger; empty: a fresh one */
+	int64_t from_ms, to_ms; /* of a backfill, both included */
 	const struct schedule_policy *policy;
 };
 

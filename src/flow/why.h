@@ -156,9 +156,9 @@ void why_run(struct why *why, const struct run_row *row, const struct unit_resul
 /* This node does not know the definition of the run. */
 void why_run_version(struct why *why, int64_t version);
 /* Taken with a policy: a machine that is NULL is one that this node does not know. */
-/* known: what it starts is there, on this node. */
+/* known: what it starts is there, on this node; function: no definition has that name, so it is a function, if anybody polls for it. */
 struct schedule_row;
-void why_schedule(struct why *why, const struct schedule_row *row, bool known);
+void why_schedule(struct why *why, const struct schedule_row *row, bool known, bool function);
 void why_batch(struct why *why, const struct batch_row *row, const struct port_sight *sight);
 
 /* Columns of a row about an after-effect that is not delivered. */

@@ -18,15 +18,17 @@ static void say(struct why *why, enum why_reason reason, const char *words)
 }
 
 /* Its slot is due, and nobody has started it. */
-static void say_due(struct why *why, int64_t since, bool known)
+static void say_due(struct why *why, int64_t since, bool known, bool function)
 {
 	say(why, WHY_SCHEDULE_DUE,
-	    known ? "waits for a node to start its slot, which is due since "
-		  : "cannot be started, because its workflow or its timezone is not known here; its slot is due since ");
+	    function
+		    ? "waits for a node to start its slot, which it does if somebody polls for this function; it is due since "
+	    : known ? "waits for a node to start its slot, which is due since "
+		    : "cannot be started, because its workflow or its timezone is not known here; its slot is due since ");
 	add_time(why, since);
 }
 
-void why_schedule(struct why *why, const struct schedule_row *row, bool known)
+void why_schedule(struct why *why, const struct schedule_row *row, bool known, bool function)
 {
 	int64_t since = schedule_due_since(row); /* not due_at: what cannot be started is put off */
 
@@ -35,7 +37,7 @@ void why_schedule(struct why *why, const struct schedule_row *row, bool known)
 		strbuf_addf(&why->words, "%lld slot%s wait%s for what it has started before to end",
 			    (long long)row->waiting, row->waiting == 1 ? "" : "s", row->waiting == 1 ? "s" : "");
 	} else if (since) {
-		say_due(why, since, known);
+		say_due(why, since, known, function);
 	} else if (row->paused) {
 		say(why, WHY_SCHEDULE_PAUSED, "waits for a person to resume it");
 	} else if (row->slot_at) {

@@ -7,7 +7,7 @@ set -u
 walk_begin examples/functions/README.md
 ln -s "$root/clients" clients
 export PYTHONDONTWRITEBYTECODE=1
-walk 15
+walk 18
 
 # --- what the outside world saw
 

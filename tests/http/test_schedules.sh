@@ -2,8 +2,11 @@
 # Schedules over HTTP: what is put is shown and does what it says; slots that meet, slots that were missed, a backfill, a trigger; each slot
 # once, through a kill.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END2'
+import contextlib
 import datetime
 import server
+import sqlite3
+import subprocess
 import time
 from server import Server, Service, until, write
 
@@ -247,6 +250,67 @@ def test_one_workspace_does_not_stop_the_others(dir):
 		until(lambda: len(runs(hapax, "tick")) >= 2, "slots of another workspace")
 		shown = hapax.json("GET", f"{BASE}/e0", headers=[("Hapax-Workspace", "evil")], status=200)
 		assert (shown["started"], shown["missed"]) == (0, 0), shown
+
+
+def poll(hapax, name, workspace="default", wait=0):
+	return hapax.json("POST", "/api/v1/functions/claim", {"worker": "w", "functions": [{"name": name, "version": "1"}], "max": 1, "waitMs": wait},
+		headers=[("Hapax-Workspace", workspace)], status=200)["turns"]
+
+
+def test_functions(dir):
+	"""A name that somebody polls for in this workspace can be started by a schedule, once for each slot."""
+	body = {"workflow": "report", "every": "1s", "input": {"team": "sales"}, "overlap": "allow"}
+	with serve(dir) as hapax:
+		assert "report" in put(hapax, "r", body, status=404)["detail"]
+		poll(hapax, "report", workspace="other")
+		put(hapax, "r", body, status=404)
+		assert "kind" in put(hapax, "r", {**body, "workflow": "pack"}, status=404)["detail"]
+		poll(hapax, "report")
+		put(hapax, "r", body)
+		put(hapax, "r", body, status=200)
+		turn, = until(lambda: poll(hapax, "report", wait=5000), "a slot")
+		assert turn["input"] == {"team": "sales"} and turn["key"].startswith("schedule:r:2"), turn
+		hapax.json("POST", f"/api/v1/functions/runs/{turn['run']}/journal", {"worker": "w", "fence": turn["fence"], "seq": turn["seq"],
+			"end": {"state": "completed", "output": {"orders": 3}}}, status=200)
+		assert hapax.json("GET", f"/api/v1/workflow-runs/{turn['run']}", status=200)["output"] == {"orders": 3}
+		until(lambda: len(runs(hapax, "r")) >= 2, "the next slot")
+		first = hapax.json("POST", f"{BASE}/r/trigger", {"id": "t1"}, status=201)
+		again = hapax.json("POST", f"{BASE}/r/trigger", {"id": "t1"}, status=200)
+		assert first["run"]["id"] == again["run"]["id"] and first["run"]["definitionId"] == "report", (first, again)
+
+
+def test_a_function_that_nobody_polls_for_any_more(dir):
+	"""Its slot stays, rests and is told; it is started when somebody polls again."""
+	with serve(dir) as hapax:
+		poll(hapax, "report")
+		at = put(hapax, "r", {"workflow": "report", "every": "1h"})["id"]
+		with contextlib.closing(sqlite3.connect(dir / "h.db", timeout=30)) as store, store:
+			store.execute("DELETE FROM hx_function_poll")
+			store.execute("UPDATE hx_schedule SET slot_at = due_at - 1000, due_at = due_at - 3700000")
+			store.execute("UPDATE hx_schedule SET slot_at = due_at")
+		assert "nobody polls" in hapax.json("POST", f"{BASE}/r/trigger", {}, status=404)["detail"]
+		hapax.await_log("nobody polls for such a function")
+		assert "polls for this function" in hapax.json("GET", f"/api/v1/why/{at}", status=200)["why"]
+		assert not runs(hapax, "r") and show(hapax, "r")["started"] == 0
+		until(lambda: poll(hapax, "report", wait=5000), "its slot, late")
+
+
+def test_a_function_in_the_way_is_cancelled(dir):
+	with serve(dir) as hapax:
+		poll(hapax, "report")
+		put(hapax, "r", {"workflow": "report", "every": "1s", "overlap": "cancel"})
+		cancelled = lambda: hapax.json("GET", "/api/v1/workflow-runs?status=CANCELLED", status=200)["items"]
+		until(lambda: cancelled() and len(runs(hapax, "r")) >= 2, "one cancelled for the next")
+
+
+def test_the_audit_knows_schedules(dir):
+	with serve(dir) as hapax:
+		put(hapax, "r", {"workflow": "quick", "every": "1h"})
+		put(hapax, "d", {"workflow": "quick", "every": "1h"})
+		hapax.json("POST", f"{BASE}/r/pause", status=200)
+		hapax.json("DELETE", f"{BASE}/d", status=200)
+		audit = subprocess.run([server.HAPAX, "audit", "--db", f"sqlite:{dir}/h.db"], capture_output=True, text=True)
+		assert audit.returncode == 0, audit
 
 
 def test_batches(dir):
