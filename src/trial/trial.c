@@ -446,31 +446,36 @@ struct exploration {
 	struct arena *arena;
 };
 
-/* What is said to be sometimes, and never is. */
+/* The first that is said to be sometimes, and never was; NULL: none. */
+static const struct trial_rule_said *first_unreached(const struct trial *t)
+{
+	for (unsigned i = 0; i < t->world->rules_n; i++)
+		if (t->world->rules[i].kind == RULE_IS_SOMETIMES && !(t->reached & 1u << i))
+			return &t->world->rules[i];
+	return NULL;
+}
+
 static void check_reached(struct trial *t, struct trial_report *report)
 {
+	const struct trial_rule_said *rule = report->story ? NULL : first_unreached(t);
 	struct trial_story *story;
 
-	for (unsigned i = 0; i < t->world->rules_n && !report->story; i++) {
-		const struct trial_rule_said *rule = &t->world->rules[i];
-
-		if (rule->kind != RULE_IS_SOMETIMES || t->reached & 1u << i)
-			continue;
-		story = arena_zalloc(t->arena, sizeof *story);
-		ASSERT(story);
-		*story = (struct trial_story){
-			.rule = RULE_SOMETIMES,
-			.scenario = "all of them",
-			.broken = "what is sometimes to be never was",
-			.shortest = true,
-			.file = t->world->file,
-			.line = rule->line,
-			.workflow = rule->workflow ? rule->workflow : t->machines[0].of->name,
-			.field = trial_rule_kinds[RULE_IS_SOMETIMES],
-			.why = rule->text,
-		};
-		report->story = story;
-	}
+	if (!rule)
+		return;
+	story = arena_zalloc(t->arena, sizeof *story);
+	ASSERT(story);
+	*story = (struct trial_story){
+		.rule = RULE_SOMETIMES,
+		.scenario = "all of them",
+		.broken = "what is sometimes to be never was",
+		.shortest = true,
+		.file = t->world->file,
+		.line = rule->line,
+		.workflow = rule->workflow ? rule->workflow : t->machines[0].of->name,
+		.field = trial_rule_kinds[RULE_IS_SOMETIMES],
+		.why = rule->text,
+	};
+	report->story = story;
 }
 
 static struct trial *explore_once(const struct exploration *x, struct trial_report *report)
