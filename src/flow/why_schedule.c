@@ -22,7 +22,7 @@ static void say_due(struct why *why, int64_t since, bool known, bool function)
 {
 	say(why, WHY_SCHEDULE_DUE,
 	    function
-		    ? "waits for a node to start its slot, which it does if somebody polls for this function; it is due since "
+		    ? "cannot be started unless somebody polls for it: its workflow is not known here; its slot is due since "
 	    : known ? "waits for a node to start its slot, which is due since "
 		    : "cannot be started, because its workflow or its timezone is not known here; its slot is due since ");
 	add_time(why, since);

@@ -290,7 +290,7 @@ def test_a_function_that_nobody_polls_for_any_more(dir):
 			store.execute("UPDATE hx_schedule SET slot_at = due_at")
 		assert "nobody polls" in hapax.json("POST", f"{BASE}/r/trigger", {}, status=404)["detail"]
 		hapax.await_log("nobody polls for such a function")
-		assert "polls for this function" in hapax.json("GET", f"/api/v1/why/{at}", status=200)["why"]
+		assert "polls for it" in hapax.json("GET", f"/api/v1/why/{at}", status=200)["why"]
 		assert not runs(hapax, "r") and show(hapax, "r")["started"] == 0
 		until(lambda: poll(hapax, "report", wait=5000), "its slot, late")
 

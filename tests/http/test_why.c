@@ -618,7 +618,7 @@ static void test_schedules(void **state)
 		"UPDATE hx_schedule SET due_at = 1, slot_at = 1000, text = replace(text, 'long', 'gone') WHERE name = 'lost'",
 		NULL, 0);
 	because(scene, id, WHY_SCHEDULE_DUE,
-		"cannot be started, because its workflow * is not known here; its slot is due since *");
+		"cannot be started unless somebody polls for it: its workflow is not known here; its slot is due since *");
 	scene_stop(scene, 0);
 }
 
