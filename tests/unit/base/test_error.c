@@ -92,6 +92,14 @@ static const char *const pinned[] = {
 	[55] = "BAD_QUERY",
 	[56] = "NO_LONGER_MATCHES",
 	[58] = "RESTARTED",
+	[60] = "CANNOT_MIGRATE",
+	[70] = "SEQ_CONFLICT",
+	[71] = "CANCELLED",
+	[72] = "NAME_TAKEN",
+	[73] = "BAD_ENTRY",
+	[74] = "STEP_OPEN",
+	[75] = "NOTHING_TO_WAIT_FOR",
+	[76] = "JOURNAL_FULL",
 };
 
 static void a_number_stays_what_it_is(void **state)
