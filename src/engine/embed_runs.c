@@ -115,7 +115,7 @@ static enum hx_code read_request(struct start *s, const struct hx_run_request *r
 
 	if (code)
 		return code;
-	code = run_start_init(&s->start, s->call.e->engine,
+	return run_start_init(&s->start, s->call.e->engine,
 			      &(struct run_wanted){
 				      .workspace = who->workspace,
 				      .requester = who->requester,
@@ -126,9 +126,6 @@ static enum hx_code read_request(struct start *s, const struct hx_run_request *r
 				      .arena = &s->call.reply->arena,
 			      },
 			      err);
-	if (code != HX_NOT_FOUND)
-		return code;
-	return error_set(err, code, "no workflow \"%s\" of kind run", excerpt_of(slice_str(request->workflow)).text);
 }
 
 enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *caller,
@@ -145,6 +142,8 @@ enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *call
 		code = read_request(&s, &own, err);
 	if (!code)
 		code = create(&s, err);
+	if (code == HX_NOT_FOUND) /* no definition, and nobody polls for a function of that name */
+		code = error_set(err, code, "no workflow \"%s\" of kind run", excerpt_of(slice_str(own.workflow)).text);
 	return embed_end(&s.call, code, /* also= */ HX_OK, ret_result, err);
 }
 
