@@ -222,10 +222,12 @@ static void assert_word_told(const char *word)
 static void every_type_and_kind_is_told(void **state)
 {
 	(void)state;
+	document = read_document();
 #define TYPE_NAME(type, name, ...) assert_word_told(name);
 	RUN_STEP_TYPES(TYPE_NAME)
 	ACTION_KINDS(TYPE_NAME)
 #undef TYPE_NAME
+	free(document);
 }
 
 int main(void)
