@@ -219,18 +219,9 @@ static void take_claimed(struct function_claim *c, const struct answer *answer)
 		task_go(&c->task, CLAIM_READING);
 }
 
-/* Woken by whatever makes a turn due here; by time, and by the poll for all else. */
 static void take_next(struct function_claim *c, const struct answer *answer)
 {
-	const struct db_rows *rows = &answer->result->rows[0];
-	bool known = answer->result->verdict == UNIT_WON && rows->n && db_cell(rows, 0, 0)->type == DB_INT;
-	int64_t in_ms = known ? db_cell(rows, 0, 0)->i : JOB_WORK_POLL_MS;
-
-	if (in_ms < JOB_WORK_REST_MS)
-		in_ms = JOB_WORK_REST_MS;
-	c->until = mono_add_ms(answer->mono, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
-	if (c->deadline.ns < c->until.ns)
-		c->until = c->deadline;
+	c->until = work_looks_again(answer, c->deadline);
 	task_go(&c->task, CLAIM_SLEEPING);
 }
 

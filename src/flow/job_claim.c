@@ -201,18 +201,22 @@ static void take_claimed(struct job_claim *c, const struct answer *answer)
 		task_go(&c->task, CLAIM_JOBS_READING);
 }
 
-/* Woken by whatever makes a job due here; by time for those that are due later; by the poll for all else. */
-static void take_next(struct job_claim *c, const struct answer *answer)
+struct mono_time work_looks_again(const struct answer *answer, struct mono_time deadline)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 	bool known = answer->result->verdict == UNIT_WON && rows->n && db_cell(rows, 0, 0)->type == DB_INT;
 	int64_t in_ms = known ? db_cell(rows, 0, 0)->i : JOB_WORK_POLL_MS;
+	struct mono_time at;
 
 	if (in_ms < JOB_WORK_REST_MS)
 		in_ms = JOB_WORK_REST_MS;
-	c->until = mono_add_ms(answer->mono, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
-	if (c->deadline.ns < c->until.ns)
-		c->until = c->deadline;
+	at = mono_add_ms(answer->mono, in_ms < JOB_WORK_POLL_MS ? in_ms : JOB_WORK_POLL_MS);
+	return deadline.ns < at.ns ? deadline : at;
+}
+
+static void take_next(struct job_claim *c, const struct answer *answer)
+{
+	c->until = work_looks_again(answer, c->deadline);
 	task_go(&c->task, CLAIM_JOBS_SLEEPING);
 }
 

@@ -116,6 +116,12 @@ struct job_claim {
 	struct slice queues; /* as the statements read them, in the arena */
 	struct mono_time deadline, until;
 };
+
+/*
+ * When whoever waits for work looks again, from a read of how many ms there are until the next is due: then, at the latest at the poll
+ * or the deadline, at the soonest after a rest. Whatever makes work due here wakes it before that.
+ */
+struct mono_time work_looks_again(const struct answer *answer, struct mono_time deadline);
 /*
  * DONE with HX_OK and n jobs, 0 of them when the time has passed or nobody waits any more. HX_STORE_UNAVAILABLE,
  * HX_TOO_LARGE (the arena): what was claimed, if anything, comes back by its time.
