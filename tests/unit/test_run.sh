@@ -135,6 +135,11 @@ if [ -n "$OUTER_PG" ]; then
 	export MEETING=$dir/meeting
 	mkdir "$MEETING"
 	expect a_side_that_is_through_helps 0 "4 passed, 0 failed" sim/good meets meets_too
+	program makes.sh <<-'END'
+		psql -qX "$HAPAX_TEST_PG" -c "CREATE TABLE mine (id int)" && echo "ok a_database_of_its_own" || echo "not ok a_database_of_its_own"
+	END
+	cp "$dir/makes.sh" "$dir/makes_too.sh"
+	expect a_script_has_a_database_of_its_own 0 "2 passed, 0 failed" makes.sh makes_too.sh
 	expect alone_apart_from_nobody 1 "0 passed, 1 failed" chaos/apart
 fi
 expect a_process_left_behind_is_a_failure 1 "1 passed, 1 failed" leaves_a_process
