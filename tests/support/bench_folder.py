@@ -22,17 +22,17 @@ def servers_of(pid):
 	"""Servers of the program among all that this process has started."""
 	found, parents = [], [str(pid)]
 	while parents:
-		lists = [pathlib.Path(f"/proc/{p}/task/{p}/children") for p in parents]
-		parents = [child for file in lists if file.exists() for child in file.read_text().split()]
-		found += [p for p in parents if b"serve" in command_of(p)]
+		parents = [child for p in parents for child in read_of(p, f"task/{p}/children").decode().split()]
+		found += [p for p in parents if b"serve" in read_of(p, "cmdline").split(b"\0")]
 	return found
 
 
-def command_of(pid):
+def read_of(pid, what):
+	"""A file of a process, which may end at any moment."""
 	try:
-		return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+		return pathlib.Path(f"/proc/{pid}/{what}").read_bytes()
 	except OSError:
-		return []
+		return b""
 
 
 def until(condition, seconds=60):
