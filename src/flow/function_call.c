@@ -140,6 +140,15 @@ static bool is_of_call(const struct function_request *rq, const struct function_
 	return false;
 }
 
+/* It had ended without the caller's knowledge, and this call drops it: it never ends, as a replay will have it. */
+static bool is_dropped_now(const struct function_work *w, const struct function_entry *ended)
+{
+	for (size_t i = 0; w->taken && i < w->n; i++)
+		if (w->entries[i]->i == ended->i && w->entries[i]->state == ENTRY_DROPPED)
+			return true;
+	return false;
+}
+
 static const struct function_entry *next_ended(const struct function_work *w, int64_t after)
 {
 	const struct function_entry *next = NULL;
@@ -161,9 +170,12 @@ void function_call_write(const struct function_call *call, struct strbuf *text)
 	bool first = true;
 
 	strbuf_addf(text, "{\"seq\":%lld,\"completed\":[", (long long)w->seq);
-	for (size_t i = 0; i < w->ended_n; i++, first = false) {
+	for (size_t i = 0; i < w->ended_n; i++) {
+		if (is_dropped_now(w, &w->ended[i]))
+			continue;
 		strbuf_add_str(text, first ? "" : ",");
 		entry_write(w->row.subject, &w->ended[i], now, !is_of_call(call->rq, &w->ended[i]), text);
+		first = false;
 	}
 	for (; w->taken && (e = next_ended(w, after)); after = e->seq, first = false) {
 		strbuf_add_str(text, first ? "" : ",");

@@ -482,6 +482,17 @@ def test_an_event_that_goes_back_is_the_next_ones(scene):
 
 
 @on_every_store
+def test_what_a_call_drops_is_not_told_as_ended(scene):
+	w = scene.begin()
+	w.write(entry("event", "x", event="go"))
+	scene.verb(w, "events/go", {"id": "1", "data": 7}, status=202)
+	body, path = w.body(entry("drop", "x")), f"{API}/runs/{w.turn['run']}/journal"
+	first, again = (w.hapax.json("POST", path, body, status=200) for _ in range(2))
+	assert [(e["kind"], e["name"]) for e in first["completed"]] == [("drop", "x")], first
+	assert first["completed"] == again["completed"] and first["seq"] == again["seq"], "the same bytes again are answered again"
+
+
+@on_every_store
 def test_a_retry_is_replayed_from_the_beginning(scene):
 	w = scene.begin()
 	w.write(step("a"))
