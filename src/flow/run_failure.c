@@ -78,7 +78,8 @@ static struct slice effect_payload(const struct run_drive *d, struct slice input
 	json_quote(d->row.requester, &sb);
 	strbuf_add_str(&sb, ",\"input\":");
 	strbuf_add_slice(&sb, input);
-	strbuf_addf(&sb, ",\"from\":\"%s\",\"to\":\"%s\",\"error\":", d->row.status, d->move.to);
+	strbuf_addf(&sb, ",\"from\":\"%s\",\"to\":\"%s\",\"version\":%lld,\"output\":null,\"error\":", d->row.status,
+		    d->move.to, (long long)(d->row.version + d->move.transitions));
 	strbuf_add_slice(&sb, d->move.error);
 	strbuf_add_char(&sb, '}');
 	return arena_keep(d->arena, &sb);

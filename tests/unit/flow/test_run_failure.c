@@ -50,7 +50,7 @@ static void test_a_failure_is_told(void **state)
 	assert_run(w, "FAILED v5, step 1 attempt 1 FAILED error " NOT_NOW, "0 COMPLETED 1");
 #define PAYLOAD                                                                                                         \
 	"{\"workflow\":\"order\",\"id\":\"run_000000000002d\",\"step\":\"b\",\"requester\":\"me\",\"input\":{\"n\":1}," \
-	"\"from\":\"RUNNING\",\"to\":\"FAILED\",\"error\":" NOT_NOW "}"
+	"\"from\":\"RUNNING\",\"to\":\"FAILED\",\"version\":5,\"output\":null,\"error\":" NOT_NOW "}"
 	MUST_HOLD(tells(w, "ask run_000000000002d/failed/1/ask " PAYLOAD
 			   "; nothing run_000000000002d/failed/1/nothing " PAYLOAD),
 		  "a run has failed, and nobody is told");
