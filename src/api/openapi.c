@@ -94,7 +94,7 @@ static void add_list_comma(struct strbuf *text)
 static void add_headers(struct strbuf *text, const struct route *route, int status)
 {
 	strbuf_add_str(text, ",\"headers\":{");
-	if (status == 409 || (status == 503 && route->scope != ROUTE_PUBLIC))
+	if (status == 409 || status == 503)
 		strbuf_add_str(text, HEADER("Retry-After"));
 	if (status == 401 && route->scope != ROUTE_PUBLIC)
 		strbuf_add_str(text, HEADER("WWW-Authenticate"));

@@ -528,7 +528,9 @@ void exchange_refuse(struct http_exchange *ex, enum hx_code code, const char *re
 
 void http_respond_text(struct http_exchange *exchange, int status, const char *type, struct slice text)
 {
-	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str(type)}};
+	struct wire_field fields[] = {{slice_str("Content-Type"), slice_str(type)},
+				      {slice_str("Retry-After"), slice_str(HTTP_TEXT_RETRY_AFTER)}};
+	size_t n = status == 503 ? 2 : 1;
 
-	http_respond(exchange, &(struct http_answer){.status = status, .fields = {fields, 1}, .body = text});
+	http_respond(exchange, &(struct http_answer){.status = status, .fields = {fields, n}, .body = text});
 }

@@ -95,9 +95,10 @@ void http_server_stop(struct http_server *server, int64_t drain_ms);
  */
 void http_server_free(struct http_server *server);
 
-/* An answer of this type without any other field. */
+/* An answer of this type without any other field, but that a 503 says when to ask again, as every one does. */
 void http_respond_text(struct http_exchange *exchange, int status, const char *type, struct slice text);
 #define HTTP_PLAIN_TEXT "text/plain; charset=utf-8"
+#define HTTP_TEXT_RETRY_AFTER "1" /* PROBLEM_RETRY_AFTER_S */
 
 struct http_stats {
 	uint64_t connections_open, connections_total, connections_evicted;

@@ -280,6 +280,7 @@ def test_a_stop_is_announced(dir):
 	with Server(dir, "serve", "--db", "sqlite:h.db", "--workflows", "flows", "--config", "c.json") as hapax:
 		hapax.process.send_signal(signal.SIGTERM)
 		until(lambda: hapax.call("GET", "/readyz")[0] == 503, "a stop that is announced")
+		assert "Retry-After: 1" in hapax.call("GET", "/readyz")[1], "every 503 says when to ask again"
 		run = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "w"}, status=201)["run"]["id"]
 		assert hapax.json("GET", f"/api/v1/workflow-runs/{run}")["status"] == "PENDING"
 		timed(hapax.stop, STOP)  # a second signal does not wait
@@ -293,6 +294,7 @@ def test_a_gate_announces_its_stop(dir):
 			admin = Admin(hapax)
 			hapax.process.send_signal(signal.SIGTERM)
 			until(lambda: admin.call("GET", "/readyz")[0] == 503, "a stop that is announced")
+			assert "Retry-After: 1" in admin.call("GET", "/readyz")[1]
 			assert keyed(hapax, "/pay", "k")[0] == 200
 			timed(hapax.stop, STOP)
 
