@@ -16,7 +16,8 @@
 #                                    runs them under this number, with hx_ where they have {hx_}; the old one has nothing there
 #
 # A text for one store alone may also be a file of its own, NNNN_name[.gate].sqlite.sql or .postgres.sql, which stays as it
-# is. The tables come out in the order of the numbers; a bad name or a number that is used twice for one store stops the build.
+# is. The tables come out in the order of the numbers; a bad name, a number that is used
+# twice for one store, or one that is too high (MIGRATE_NUMBERS_MAX) stops the build.
 set -eu
 export LC_ALL=C
 
@@ -118,6 +119,7 @@ table() {
 	done
 	printf '\t{0, 0, 0, 0, 0},\n};\n'
 	echo "const size_t db_schema_${store}_count = $count;"
+	echo "_Static_assert($last < MIGRATE_NUMBERS_MAX, \"number $last of $store is too high: src/db/migrate.h\");"
 }
 
 if [ "${1-}" = --old ]; then

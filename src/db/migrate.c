@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-#define READ_BYTES_MAX 65536
+#define READ_BYTES_MAX (256u * MIGRATE_NUMBERS_MAX)
 #define PLAIN_LAST 8 /* the last number that gave tables plain names */
+#define NUMBER_LAST (MIGRATE_NUMBERS_MAX - 1)
 
 /* Made before it is read, inside the same locked transaction. The texts are good for both stores. */
 static const char version_table[] = "CREATE TABLE IF NOT EXISTS hx_schema_version"
@@ -44,27 +45,40 @@ static struct schema schema_of(const struct db_driver *driver)
 	return (struct schema){db_schema_postgres, db_schema_postgres_count};
 }
 
-/* Was it made by a program that gave plain names? */
-static bool is_old(uint64_t done)
+static bool is_done(const struct migrate_numbers *done, int number)
 {
-	return done & ((2u << PLAIN_LAST) - 1);
+	return done->bits[number / 64] >> number % 64 & 1;
+}
+
+static bool is_any_done(const struct migrate_numbers *done, int first, int last)
+{
+	for (int number = first; number <= last; number++)
+		if (is_done(done, number))
+			return true;
+	return false;
+}
+
+/* Was it made by a program that gave plain names? */
+static bool is_old(const struct migrate_numbers *done)
+{
+	return is_any_done(done, 1, PLAIN_LAST);
 }
 
 bool migrate_is_old(const struct migrate_status *status)
 {
-	return is_old(status->done);
+	return is_old(&status->done);
 }
 
-static bool is_wanted(const struct db_migration_text *m, enum migrate_part part, uint64_t done)
+static bool is_wanted(const struct db_migration_text *m, enum migrate_part part, const struct migrate_numbers *done)
 {
 	if (m->number <= PLAIN_LAST && !is_old(done))
 		return false;
 	return part == MIGRATE_ALL || m->gate || (m->number <= PLAIN_LAST && is_old(done));
 }
 
-static bool is_pending(const struct db_migration_text *m, enum migrate_part part, uint64_t done)
+static bool is_pending(const struct db_migration_text *m, enum migrate_part part, const struct migrate_numbers *done)
 {
-	return is_wanted(m, part, done) && !(done >> m->number & 1);
+	return is_wanted(m, part, done) && !is_done(done, m->number);
 }
 
 static int known_number(const struct db_driver *driver, enum migrate_part part)
@@ -79,12 +93,12 @@ static int known_number(const struct db_driver *driver, enum migrate_part part)
 }
 
 /* Up to where nothing is missing. */
-static int reached(const struct db_driver *driver, enum migrate_part part, uint64_t done)
+static int reached(const struct db_driver *driver, enum migrate_part part, const struct migrate_numbers *done)
 {
 	struct schema schema = schema_of(driver);
 	int at = 0;
 
-	if (!done)
+	if (!is_any_done(done, 1, NUMBER_LAST))
 		return 0;
 	for (size_t i = 0; i < schema.n && !is_pending(&schema.texts[i], part, done); i++)
 		if (is_wanted(&schema.texts[i], part, done))
@@ -113,8 +127,8 @@ static void note_numbers(const struct db_rows *rows, struct migrate_status *stat
 	for (size_t i = 0; i < rows->n; i++) {
 		int64_t number = db_cell(rows, i, 0)->i;
 
-		if (number > 0 && number < MIGRATE_NUMBERS_MAX)
-			status->done |= UINT64_C(1) << number;
+		if (number > 0 && number <= NUMBER_LAST)
+			status->done.bits[number / 64] |= UINT64_C(1) << number % 64;
 		if (number > status->known)
 			status->at = (int)number;
 	}
@@ -145,7 +159,7 @@ static enum hx_code read_at(struct db *db, enum migrate_part part, struct migrat
 	if (ret_status->at > ret_status->known)
 		return code;
 	ret_status->known = known_number(db->driver, part);
-	ret_status->at = reached(db->driver, part, ret_status->done);
+	ret_status->at = reached(db->driver, part, &ret_status->done);
 	return code;
 }
 
@@ -176,7 +190,7 @@ static enum hx_code newer(int at, int known, struct hx_error *err)
 			 known);
 }
 
-static void add_migration(const struct db_migration_text *m, uint64_t done, struct strbuf *out)
+static void add_migration(const struct db_migration_text *m, const struct migrate_numbers *done, struct strbuf *out)
 {
 	strbuf_addf(out, "-- %04d %s\n", m->number, m->name);
 	strbuf_add_str(out, m->base && !is_old(done) ? m->base : m->text);
@@ -210,8 +224,8 @@ static void add_pending(const struct db_driver *driver, enum migrate_part part, 
 	add_home(status->schema, out);
 	add_version_table(driver, plain, out);
 	for (size_t i = 0; i < schema.n; i++)
-		if (is_pending(&schema.texts[i], part, status->done))
-			add_migration(&schema.texts[i], status->done, out);
+		if (is_pending(&schema.texts[i], part, &status->done))
+			add_migration(&schema.texts[i], &status->done, out);
 }
 
 static enum hx_code apply(struct db *db, enum migrate_part part, bool plain, const struct migrate_status *before,
@@ -284,7 +298,7 @@ enum hx_code migrate_check(struct db *db, struct hx_error *err)
 void migrate_print(const struct db_driver *driver, const struct migrate_status *status, struct strbuf *out)
 {
 	/* The table of numbers loses its plain name with the first migration after number 8. */
-	bool plain = is_old(status->done) && !(status->done >> (PLAIN_LAST + 1));
+	bool plain = is_old(&status->done) && !is_any_done(&status->done, PLAIN_LAST + 1, NUMBER_LAST);
 
 	if (status->at >= known_number(driver, MIGRATE_ALL))
 		return;

@@ -32,12 +32,18 @@ extern const size_t db_schema_postgres_count;
 
 enum migrate_part { MIGRATE_ALL, MIGRATE_GATE };
 
-#define MIGRATE_NUMBERS_MAX 64
+/* A number is below this: the build fails where one is not. */
+#define MIGRATE_NUMBERS_MAX 1024
+
+/* A set of them: bit n % 64 of word n / 64. */
+struct migrate_numbers {
+	uint64_t bits[MIGRATE_NUMBERS_MAX / 64];
+};
 
 struct migrate_status {
 	int at;                          /* nothing is missing up to this number; 0 for an empty store */
 	int known;                       /* the program's */
-	uint64_t done;                   /* bit n: number n was run */
+	struct migrate_numbers done;     /* those that were run */
 	char schema[STORE_SCHEMA_BYTES]; /* made if it is not there; "": wherever the search path leads */
 };
 

@@ -43,6 +43,18 @@ result a_number_used_twice_is_refused
 ! "$script" "$dir/0001_first.mysql.sql" >/dev/null 2>&1
 result an_unknown_store_is_refused
 
+# The highest number that there can be, and the one after it, for either store.
+max=$(sed -n 's/^#define MIGRATE_NUMBERS_MAX //p' src/db/migrate.h)
+builds() { # file of the highest number
+	"$script" "$dir/0001_first.sqlite.sql" "$dir/$1" >"$dir/far.c" && gcc -std=c17 -Isrc -Iinclude -fsyntax-only "$dir/far.c"
+}
+touch "$dir/$((max - 1))_last.sql" "$dir/${max}_far.sqlite.sql" "$dir/${max}_far.postgres.sql"
+builds "$((max - 1))_last.sql"
+result the_highest_number_builds
+! builds "${max}_far.sqlite.sql" 2>"$dir/words" && grep -q "number $max of sqlite is too high" "$dir/words" &&
+	! builds "${max}_far.postgres.sql" 2>"$dir/words" && grep -q "number $max of postgres is too high" "$dir/words"
+result a_number_that_is_too_high_stops_the_build
+
 # One file for both stores, old and new.
 mkdir "$dir/both"
 cat >"$dir/both/0001_plain.sql" <<'END'
