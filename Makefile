@@ -211,7 +211,7 @@ else
 
 .PHONY: all tests fuzzers benches FORCE
 
-PACKAGES := sqlite3 $(if $(filter slim,$(FLAVOUR)),,libpq libcrypto libssl hiredis)
+PACKAGES := sqlite3 zlib $(if $(filter slim,$(FLAVOUR)),,libpq libcrypto libssl hiredis)
 TEST_PACKAGES := cmocka
 
 pkg_cflags := $(shell pkg-config --cflags $(PACKAGES))
@@ -303,15 +303,15 @@ $(BUILD)/sources: FORCE
 	$(call remember,$(SRC) $(SUPPORT_SRC))
 
 # Migrations become C text.
-$(BUILD)/gen/schema.c: $(SCHEMA) $(BUILD)/schema-files scripts/embed-schema.sh
+$(BUILD)/gen/schema.c: $(SCHEMA) $(BUILD)/schema-files scripts/embed-schema.sh scripts/embed-packed.sh
 	$(make_dir)
 	$(call say,EMBED)scripts/embed-schema.sh $(SCHEMA) >$@
 $(BUILD)/schema-files: FORCE
 	$(call remember,$(SCHEMA))
 # And so do the words of the API's description.
-$(BUILD)/gen/openapi.c: src/api/openapi.json scripts/embed-text.sh
+$(BUILD)/gen/openapi.c: src/api/openapi.json scripts/embed-packed.sh
 	$(make_dir)
-	$(call say,EMBED)scripts/embed-text.sh openapi_words $< >$@
+	$(call say,EMBED)scripts/embed-packed.sh openapi_words <$< >$@
 # And the dashboard, compressed.
 WEB := web/index.html $(sort $(wildcard web/*.js web/*.css web/*.svg web/vendor/*.js web/vendor/*.css))
 $(BUILD)/gen/web.c: $(WEB) $(BUILD)/web-files scripts/embed-web.sh

@@ -20,6 +20,9 @@
 # twice for one store, or one that is too high (MIGRATE_NUMBERS_MAX) stops the build.
 set -eu
 export LC_ALL=C
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+: >"$work/texts"
 
 fail() {
 	echo "embed-schema: $*" >&2
@@ -69,10 +72,11 @@ render() { # store old|new file
 		END { exit failed }' "$3"
 }
 
-# A text as C string literals, one for each line; '?' is escaped because of trigraphs.
-literal() {
-	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/?/\\?/g' -e 's/\t/\\t/g' -e 's/\r/\\r/g' -e 's/.*/\t\t"&\\n"/'
-	printf '\t\t""\n'
+# Puts a text to the others, with a NUL after it, and says where it begins there.
+place() {
+	wc -c <"$work/texts" | tr -d ' '
+	cat >>"$work/texts"
+	printf '\0' >>"$work/texts"
 }
 
 # What a new store runs in place of a file, or nothing.
@@ -109,13 +113,10 @@ table() {
 		gate=false
 		case $name in *.gate) gate=true name=${name%.gate} ;; esac
 		case $name in *.*) fail "$file: expected NNNN_name.sql" ;; esac
-		printf '\t{%s, "%s", %s,\n' "$number" "$name" "$gate"
 		new=$(base "$store" "$file")
-		if [ -n "$new" ]; then echo "$new" | literal; else printf '\t\t0\n'; fi
-		printf '\t\t,\n'
+		[ -z "$new" ] || new=$(echo "$new" | place)
 		old=$(render "$store" old "$file" && echo .) || exit 1
-		printf '%s' "${old%.}" | literal
-		printf '\t},\n'
+		printf '\t{%s, "%s", %s, %s, %s},\n' "$number" "$name" "$gate" "${new:--1}" "$(printf '%s' "${old%.}" | place)"
 	done
 	printf '\t{0, 0, 0, 0, 0},\n};\n'
 	echo "const size_t db_schema_${store}_count = $count;"
@@ -130,3 +131,4 @@ echo '/* Made by scripts/embed-schema.sh out of src/db/schema; change the files 
 echo '#include "db/migrate.h"'
 table sqlite "$@"
 table postgres "$@"
+"$(dirname "$0")/embed-packed.sh" db_schema_texts <"$work/texts"

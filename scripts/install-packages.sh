@@ -14,6 +14,7 @@ build libc6-dev         C library headers
 build make              build tool
 build pkg-config        finds libraries
 build libsqlite3-dev    SQLite, the embedded store
+build zlib1g-dev        zlib, for the texts that the program carries
 build libpq-dev         PostgreSQL client library
 build libssl-dev        OpenSSL, hashing and TLS
 build libhiredis-dev    hiredis, Redis for entry locks and the gate

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "api/api.h"
 #include "base/hash.h"
@@ -399,8 +400,9 @@ static void add_components(struct strbuf *text, struct json words)
 
 void openapi_write(const struct route routes[], size_t n, struct strbuf *text)
 {
+	char *all = packed_text(&openapi_words);
 	struct json words;
-	enum hx_code code = json_check(slice_str(openapi_words), /* err= */ NULL, &words);
+	enum hx_code code = json_check(slice_str(all), /* err= */ NULL, &words);
 
 	ASSERT(!code);
 	strbuf_addf(text, "{\"openapi\":\"3.1.0\",\n\"info\":{\"title\":\"Hapax\",\"version\":\"%s\"", HX_VERSION);
@@ -412,6 +414,7 @@ void openapi_write(const struct route routes[], size_t n, struct strbuf *text)
 	add_paths(text, routes, n, words);
 	add_components(text, words);
 	strbuf_add_str(text, "}\n");
+	free(all);
 }
 
 /* ---- serving it ---- */

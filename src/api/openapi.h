@@ -7,13 +7,14 @@
  */
 #pragma once
 
+#include "base/packed.h"
 #include "base/strbuf.h"
 #include "serve/router.h"
 
 #define OPENAPI_BYTES_MAX (1u << 20)
 
 /* openapi.json, as it was written. */
-extern const char openapi_words[];
+extern const struct packed openapi_words;
 
 /* What stands in front of the route included, but not what is refused before one is found. */
 bool openapi_can_answer(const struct route *route, enum hx_code code);

@@ -2,6 +2,7 @@
 #include "db/migrate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define READ_BYTES_MAX (256u * MIGRATE_NUMBERS_MAX)
 #define PLAIN_LAST 8 /* the last number that gave tables plain names */
@@ -190,10 +191,11 @@ static enum hx_code newer(int at, int known, struct hx_error *err)
 			 known);
 }
 
-static void add_migration(const struct db_migration_text *m, const struct migrate_numbers *done, struct strbuf *out)
+static void add_migration(const struct db_migration_text *m, const char *texts, const struct migrate_numbers *done,
+			  struct strbuf *out)
 {
 	strbuf_addf(out, "-- %04d %s\n", m->number, m->name);
-	strbuf_add_str(out, m->base && !is_old(done) ? m->base : m->text);
+	strbuf_add_str(out, texts + (m->base_at >= 0 && !is_old(done) ? m->base_at : m->text_at));
 	strbuf_addf(out, "\nINSERT INTO hx_schema_version (number, name) VALUES (%d, '%s');\n", m->number, m->name);
 }
 
@@ -220,12 +222,14 @@ static void add_pending(const struct db_driver *driver, enum migrate_part part, 
 			const struct migrate_status *status, struct strbuf *out)
 {
 	struct schema schema = schema_of(driver);
+	char *texts = packed_text(&db_schema_texts);
 
 	add_home(status->schema, out);
 	add_version_table(driver, plain, out);
 	for (size_t i = 0; i < schema.n; i++)
 		if (is_pending(&schema.texts[i], part, &status->done))
-			add_migration(&schema.texts[i], &status->done, out);
+			add_migration(&schema.texts[i], texts, &status->done, out);
+	free(texts);
 }
 
 static enum hx_code apply(struct db *db, enum migrate_part part, bool plain, const struct migrate_status *before,

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/packed.h"
 #include "base/strbuf.h"
 #include "db/driver.h"
 #include "db/store_schema.h"
@@ -20,15 +21,16 @@
 struct db_migration_text {
 	int number;
 	const char *name;
-	bool gate;        /* belongs to the gate's tables */
-	const char *base; /* for a store that is new; NULL: the text is for all */
-	const char *text;
+	bool gate;   /* belongs to the gate's tables */
+	int base_at; /* for a store that is new, where it begins in db_schema_texts; -1: the text is for all */
+	int text_at;
 };
 
 extern const struct db_migration_text db_schema_sqlite[];
 extern const size_t db_schema_sqlite_count;
 extern const struct db_migration_text db_schema_postgres[];
 extern const size_t db_schema_postgres_count;
+extern const struct packed db_schema_texts; /* of all, a NUL after each */
 
 enum migrate_part { MIGRATE_ALL, MIGRATE_GATE };
 

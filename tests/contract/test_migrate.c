@@ -187,16 +187,17 @@ static void describe(struct session *s, struct strbuf *out)
 static void make_old_store(struct session *s)
 {
 	const struct db_migration_text *texts = s->db->driver == &db_sqlite ? db_schema_sqlite : db_schema_postgres;
-	char insert[100];
+	char insert[100], *all = packed_text(&db_schema_texts);
 
 	session_must(s, s->db->driver->script(
 				s->db, "CREATE TABLE schema_version (number INTEGER PRIMARY KEY, name TEXT NOT NULL)",
 				&s->err));
 	for (size_t i = 0; texts[i].number <= 8; i++) {
-		session_must(s, s->db->driver->script(s->db, texts[i].text, &s->err));
+		session_must(s, s->db->driver->script(s->db, all + texts[i].text_at, &s->err));
 		snprintf(insert, sizeof insert, "INSERT INTO schema_version VALUES (%d, 'x')", texts[i].number);
 		session_must(s, s->db->driver->script(s->db, insert, &s->err));
 	}
+	free(all);
 	session_must(s,
 		     s->db->driver->script(
 			     s->db,

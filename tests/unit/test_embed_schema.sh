@@ -6,6 +6,8 @@ script=$PWD/scripts/embed-schema.sh
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
+compile() { gcc -std=c17 -Wall -Werror -I. -Isrc -Iinclude "$@"; }
+
 result() { # name; judges the last command
 	if [ "$?" -eq 0 ]; then echo "ok $1"; else echo "not ok $1"; fi
 }
@@ -17,20 +19,31 @@ CREATE TABLE t (id INTEGER PRIMARY KEY); -- % & |
 END
 : >"$dir/0001_first.postgres.sql"
 printf 'SELECT 8;\n' >"$dir/0008_eighth.sqlite.sql"
-cat >"$dir/main.c" <<'END'
-#include "schema.c"
+cat >"$dir/packed.h" <<'END'
+#include "src/base/packed.c"
 #include <stdio.h>
 #include <string.h>
+void assert_failed(const char *cond, const char *file, int line)
+{
+	printf("%s:%d: %s\n", file, line, cond);
+	abort();
+}
+END
+cat >"$dir/main.c" <<'END'
+#include "schema.c"
+#include "packed.h"
 int main(void)
 {
-	fputs(db_schema_sqlite[0].text, stdout);
+	char *texts = packed_text(&db_schema_texts);
+
+	fputs(texts + db_schema_sqlite[0].text_at, stdout);
 	return !(db_schema_sqlite_count == 2 && db_schema_postgres_count == 1 && db_schema_sqlite[0].number == 1 &&
 		 db_schema_sqlite[1].number == 8 && !strcmp(db_schema_sqlite[1].name, "eighth") &&
-		 !strcmp(db_schema_postgres[0].text, ""));
+		 !strcmp(texts + db_schema_postgres[0].text_at, ""));
 }
 END
 
-"$script" "$dir"/0*.sql >"$dir/schema.c" && gcc -std=c17 -Wall -Werror -Isrc -Iinclude -o "$dir/main" "$dir/main.c"
+"$script" "$dir"/0*.sql >"$dir/schema.c" && compile -o "$dir/main" "$dir/main.c" -lz
 result the_generated_file_compiles
 "$dir/main" >"$dir/text"
 result numbers_names_and_counts_are_right
@@ -73,8 +86,7 @@ END
 printf '%s\n' '--@ a new store runs 0001 in place of this' 'ALTER TABLE t RENAME TO hx_t;' >"$dir/both/0002_named.gate.sql"
 cat >"$dir/both.c" <<'END'
 #include "both/schema.c"
-#include <stdio.h>
-#include <string.h>
+#include "packed.h"
 static int is(const char *text, const char *wanted)
 {
 	if (strcmp(text, wanted))
@@ -83,22 +95,24 @@ static int is(const char *text, const char *wanted)
 }
 int main(void)
 {
-	return !(is(db_schema_sqlite[0].text,
+	char *texts = packed_text(&db_schema_texts);
+
+	return !(is(texts + db_schema_sqlite[0].text_at,
 		    "CREATE TABLE t (\n  id   INTEGER PRIMARY KEY,\n  name TEXT    NOT NULL,\n  body BLOB\n"
 		    ") STRICT, WITHOUT ROWID;\nSELECT 'old';\nSELECT 'all';\n") &&
-		 is(db_schema_postgres[0].text,
+		 is(texts + db_schema_postgres[0].text_at,
 		    "CREATE TABLE t (\n  id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
 		    "  name text    NOT NULL,\n  body bytea\n) WITH (fillfactor = 80);\nSELECT 'old';\nSELECT 'all';\n") &&
-		 is(db_schema_postgres[1].base,
+		 is(texts + db_schema_postgres[1].base_at,
 		    "CREATE TABLE hx_t (\n  id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,\n"
 		    "  name text    NOT NULL,\n  body bytea\n) WITH (fillfactor = 80);\n"
 		    "SELECT 'postgres, new';\nSELECT 'all';\n") &&
-		 is(db_schema_sqlite[1].text, "ALTER TABLE t RENAME TO hx_t;\n") && db_schema_sqlite[1].gate &&
-		 !db_schema_sqlite[0].base && is(db_schema_sqlite[1].name, "named"));
+		 is(texts + db_schema_sqlite[1].text_at, "ALTER TABLE t RENAME TO hx_t;\n") && db_schema_sqlite[1].gate &&
+		 db_schema_sqlite[0].base_at < 0 && is(db_schema_sqlite[1].name, "named"));
 }
 END
 "$script" "$dir"/both/0*.sql >"$dir/both/schema.c" &&
-	gcc -std=c17 -Wall -Werror -Isrc -Iinclude -o "$dir/both/main" "$dir/both.c" && "$dir/both/main"
+	compile -o "$dir/both/main" "$dir/both.c" -lz && "$dir/both/main"
 result one_text_becomes_that_of_each_store
 echo '--@ only mysql' >"$dir/both/0003_bad.sql"
 ! "$script" "$dir"/both/0*.sql >/dev/null 2>&1
