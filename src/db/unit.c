@@ -80,6 +80,9 @@ void unit_keep_apart(struct unit *unit, int64_t name)
 
 void unit_wake(struct unit *unit, int64_t topic)
 {
+	for (unsigned i = 0; i < unit->wakes_n; i++)
+		if (unit->wakes[i] == topic)
+			return;
 	ASSERT(unit->wakes_n < UNIT_WAKES_MAX);
 	unit->wakes[unit->wakes_n++] = topic;
 }

@@ -114,6 +114,7 @@ void unit_together(struct unit *unit, unsigned rows, const struct db_stmt *stmt,
 void unit_touch(struct unit *unit, int64_t subject);
 /* As unit_touch, but for what has a row elsewhere: nothing is locked for it, and no table of subjects is needed. */
 void unit_keep_apart(struct unit *unit, int64_t name);
+/* One that is woken already changes nothing. */
 void unit_wake(struct unit *unit, int64_t topic);
 /* False: it has offers for as many stands as it may, and this is none of them. */
 bool unit_offer(struct unit *unit, int64_t stand, uint32_t n) HX_MUST_CHECK;

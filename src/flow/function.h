@@ -302,7 +302,9 @@ struct function_birth {
 struct function_work {
 	struct function_row row;
 	size_t n, room;
-	struct function_entry **entries; /* all that are open, and those that the call names */
+	struct function_entry **entries; /* all that are open, and those that the call names; then those that it adds */
+	size_t read_n;
+	struct function_entry **by_name, **by_place; /* the first read_n, sorted: function_index.c */
 	size_t events_n, kids_n;
 	struct function_event *events;
 	struct function_kid *kids;
@@ -332,11 +334,15 @@ struct function_work {
 	struct slice *polled;               /* names that the call wants children of, and that are polled for */
 	struct slice kids_made, kids_asked; /* JSON, of function_prepare(): runs to be made, runs to be cancelled */
 	bool asks_children;                 /* those of dropped entries are to be cancelled */
+	bool gives_back;                    /* events of dropped entries are there again */
+	struct slice events_back;           /* JSON, of function_prepare(): places of these entries */
 	int64_t lease_ms;                   /* of a turn that goes on */
 	struct slice hash;                  /* of the call that is taken */
 	struct slice run_awaits; /* of the run's row: event NAME, approval LABEL, child, person; .p NULL: nothing */
 	struct slice rows;       /* JSON: what function_prepare() makes of the entries; .p NULL: none has changed */
-	enum hx_code code;       /* of a refusal */
+	size_t ended_now_n;
+	struct function_entry **ended_now; /* of function_prepare(): those that have ended in this decision, by seq */
+	enum hx_code code;                 /* of a refusal */
 	const char *detail;
 };
 
@@ -464,7 +470,7 @@ struct function_claim {
 	/* private */
 	struct stamp stamp;
 	struct slice names, pairs, rows, ids; /* JSON, as the statements read them */
-	int64_t subjects[FUNCTION_TURNS_MAX];
+	int64_t subjects[FUNCTION_TURNS_MAX], fences[FUNCTION_TURNS_MAX];
 	struct mono_time deadline, until;
 };
 void function_claim_init(struct function_claim *claim, const struct function_claim_request *rq, struct arena *arena);

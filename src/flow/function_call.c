@@ -143,30 +143,15 @@ static bool is_of_call(const struct function_request *rq, const struct function_
 /* It had ended without the caller's knowledge, and this call drops it: it never ends, as a replay will have it. */
 static bool is_dropped_now(const struct function_work *w, const struct function_entry *ended)
 {
-	for (size_t i = 0; w->taken && i < w->n; i++)
-		if (w->entries[i]->i == ended->i && w->entries[i]->state == ENTRY_DROPPED)
-			return true;
-	return false;
-}
+	const struct function_entry *e = w->taken ? work_at(w, ended->i) : NULL;
 
-static const struct function_entry *next_ended(const struct function_work *w, int64_t after)
-{
-	const struct function_entry *next = NULL;
-
-	for (size_t i = 0; i < w->n; i++) {
-		const struct function_entry *e = w->entries[i];
-
-		if (e->ends_now && e->state != ENTRY_DROPPED && e->seq > after && (!next || e->seq < next->seq))
-			next = e;
-	}
-	return next;
+	return e && e->state == ENTRY_DROPPED;
 }
 
 void function_call_write(const struct function_call *call, struct strbuf *text)
 {
 	const struct function_work *w = &call->work;
-	const struct function_entry *e;
-	int64_t now = w->row.now, after = w->row.seq;
+	int64_t now = w->row.now;
 	bool first = true;
 
 	strbuf_addf(text, "{\"seq\":%lld,\"completed\":[", (long long)w->seq);
@@ -177,9 +162,9 @@ void function_call_write(const struct function_call *call, struct strbuf *text)
 		entry_write(w->row.subject, &w->ended[i], now, !is_of_call(call->rq, &w->ended[i]), text);
 		first = false;
 	}
-	for (; w->taken && (e = next_ended(w, after)); after = e->seq, first = false) {
+	for (size_t i = 0; i < w->ended_now_n; i++, first = false) {
 		strbuf_add_str(text, first ? "" : ",");
-		entry_write(w->row.subject, e, now, !e->own, text);
+		entry_write(w->row.subject, w->ended_now[i], now, !w->ended_now[i]->own, text);
 	}
 	strbuf_add_char(text, ']');
 	json_more_bool(text, "cancelled", strcmp(w->to, RUN_CANCELLING) == 0 || strcmp(w->to, RUN_CANCELLED) == 0);

@@ -107,15 +107,19 @@ static void add_birth(struct function_work *w, const struct function_birth *birt
 		strbuf_add_str(text, "null]");
 }
 
-static struct slice dropped_kids(struct function_work *w)
+static bool is_dropped_kid(const struct function_entry *e)
+{
+	return e->kind == ENTRY_CHILD && e->changed && e->state == ENTRY_DROPPED;
+}
+
+struct slice work_places(struct function_work *w, bool (*is)(const struct function_entry *entry))
 {
 	struct strbuf text;
 
 	strbuf_init(&text, ROWS_BYTES_MAX);
 	strbuf_add_char(&text, '[');
 	for (size_t i = 0; i < w->n; i++)
-		if (w->entries[i]->kind == ENTRY_CHILD && w->entries[i]->changed &&
-		    w->entries[i]->state == ENTRY_DROPPED)
+		if (is(w->entries[i]))
 			strbuf_addf(&text, "%s\"%lld\"", text.n == 1 ? "" : ",", (long long)w->entries[i]->i);
 	strbuf_add_char(&text, ']');
 	return arena_keep(w->arena, &text);
@@ -126,7 +130,7 @@ void function_prepare_kids(struct function_work *w)
 	struct strbuf text;
 
 	if (w->asks_children)
-		w->kids_asked = dropped_kids(w);
+		w->kids_asked = work_places(w, is_dropped_kid);
 	if (!w->births)
 		return;
 	strbuf_init(&text, ROWS_BYTES_MAX);

@@ -390,23 +390,20 @@ static const struct {
 /* The step that has failed: NAME, NAME#N, or {"name", "n"}. */
 static bool read_failed_step(struct parser *p, struct json object, struct function_end *end)
 {
-	struct json value, name, n;
+	struct function_entry named = {0};
+	struct json value;
 
 	if (!json_find(object, slice_str("step"), &value) || json_type(value) == JSON_NULL)
 		return true;
-	if (json_type(value) == JSON_OBJECT && json_find(value, slice_str("name"), &name) &&
-	    json_type(name) == JSON_STRING) {
-		LOCAL_STRBUF(text, FUNCTION_NAME_BYTES_MAX + 32);
-
-		strbuf_add_slice(&text, json_string_view(name, p->arena));
-		if (json_find(value, slice_str("n"), &n) && !slice_is(n.raw, "0")) {
-			strbuf_add_char(&text, '#');
-			strbuf_add_slice(&text, n.raw);
-		}
-		end->step = arena_copy(p->arena, strbuf_slice(&text));
-		return true;
-	}
-	return read_text(p, object, "step", FUNCTION_NAME_BYTES_MAX + 16, /* needed= */ true, &end->step);
+	if (json_type(value) != JSON_OBJECT)
+		return read_text(p, object, "step", FUNCTION_NAME_BYTES_MAX + 16, /* needed= */ true, &end->step);
+	if (!read_text(p, value, "name", FUNCTION_NAME_BYTES_MAX, /* needed= */ true, &named.name) ||
+	    !read_number(p, value, "n", 0, FUNCTION_ENTRIES_MAX, 0, &named.n))
+		return false;
+	LOCAL_STRBUF(text, FUNCTION_NAME_BYTES_MAX + 32);
+	entry_write_name(&named, &text);
+	end->step = arena_copy(p->arena, strbuf_slice(&text));
+	return true;
 }
 
 static bool read_end_members(struct parser *p, struct json object, struct function_end *end)

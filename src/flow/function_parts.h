@@ -11,6 +11,17 @@ int64_t entry_bytes(const struct function_entry *e);
 /* Of the journal, with what the decision has made of it so far. */
 int64_t work_bytes(const struct function_work *w);
 
+/* After what was read has come in: it can be found. */
+void work_index(struct function_work *w);
+/* NULL: there is none at this place, or it was not read. */
+struct function_entry *work_at(const struct function_work *w, int64_t place);
+/* Those that are open and whose time has come, by their times. Without memory none, and the arena has failed. */
+struct function_entry **work_late(const struct function_work *w, size_t *ret_n);
+/* Notes those that have ended in this decision, by seq. */
+void work_note_ended(struct function_work *w);
+/* JSON, texts: the places of those that are so. */
+struct slice work_places(struct function_work *w, bool (*is)(const struct function_entry *entry));
+
 /* A policy is two words. */
 #define POLICY_KEYED "keyed"
 #define POLICY_IDEMPOTENT "idempotent"

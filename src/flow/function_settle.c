@@ -82,10 +82,9 @@ struct slice function_error(struct function_work *w, struct slice error, const s
 
 static struct function_entry *open_at(const struct function_work *w, int64_t i)
 {
-	for (size_t k = 0; k < w->n; k++)
-		if (w->entries[k]->i == i)
-			return w->entries[k]->state == ENTRY_OPEN ? w->entries[k] : NULL;
-	return NULL;
+	struct function_entry *e = work_at(w, i);
+
+	return e && e->state == ENTRY_OPEN ? e : NULL;
 }
 
 static void end_with(struct function_work *w, struct function_entry *e, enum entry_state state, struct slice output,
@@ -165,31 +164,17 @@ static void settle_events(struct function_work *w)
 	}
 }
 
-static struct function_entry *first_late(const struct function_work *w)
-{
-	struct function_entry *first = NULL;
-
-	for (size_t i = 0; i < w->n; i++) {
-		struct function_entry *e = w->entries[i];
-
-		if (e->state == ENTRY_OPEN && e->wake_at && e->wake_at <= w->row.now &&
-		    (!first || e->wake_at < first->wake_at))
-			first = e;
-	}
-	return first;
-}
-
 static void settle_times(struct function_work *w)
 {
-	struct function_entry *e;
+	size_t n;
+	struct function_entry **late = work_late(w, &n);
 
-	while ((e = first_late(w))) {
-		if (e->kind == ENTRY_SLEEP)
-			end_with(w, e, ENTRY_DONE, slice_str("null"), slice_of(NULL, 0));
+	for (size_t i = 0; i < n; i++)
+		if (late[i]->kind == ENTRY_SLEEP)
+			end_with(w, late[i], ENTRY_DONE, slice_str("null"), slice_of(NULL, 0));
 		else
-			end_with(w, e, ENTRY_FAILED, slice_of(NULL, 0),
+			end_with(w, late[i], ENTRY_FAILED, slice_of(NULL, 0),
 				 function_words(w, "TIMEOUT", "it did not come in time"));
-	}
 }
 
 static bool goes_on(const char *status)
@@ -211,6 +196,13 @@ void function_settle(struct function_work *w)
 
 /* ---- cancelling ---- */
 
+/* Was there anything to be undone? Whatever else a worker says to have undone counts for nothing. */
+static bool is_owed(const struct function_work *w, const struct function_entry *undo,
+		    const struct function_entry *target)
+{
+	return target && target->state == ENTRY_DONE && work_find(w, ENTRY_COMPENSATE, undo->name, undo->n);
+}
+
 int64_t work_to_undo(const struct function_work *w)
 {
 	int64_t left = w->row.to_undo;
@@ -228,7 +220,7 @@ int64_t work_to_undo(const struct function_work *w)
 		if (e->kind == ENTRY_COMPENSATE)
 			left += target && target->state == ENTRY_DONE;
 		else if (e->kind == ENTRY_UNDO && e->state == ENTRY_DONE)
-			left--;
+			left -= is_owed(w, e, target);
 	}
 	return left;
 }
@@ -272,14 +264,6 @@ static bool is_due(const struct function_work *w)
 	return has(w, is_to_be_found_out);
 }
 
-static const struct function_entry *entry_at(const struct function_work *w, int64_t i)
-{
-	for (size_t k = 0; k < w->n; k++)
-		if (w->entries[k]->i == i)
-			return w->entries[k];
-	return NULL;
-}
-
 /* Of what it is suspended on, so much is open; what has ended is taken off. */
 static bool awaited_is_there(struct function_work *w)
 {
@@ -293,7 +277,7 @@ static bool awaited_is_there(struct function_work *w)
 	strbuf_init(&left, FUNCTION_ENTRIES_MAX * 8);
 	while (json_iter_element(&it, &value)) {
 		int64_t i = 0;
-		const struct function_entry *e = json_int64(value, &err, &i) == HX_OK ? entry_at(w, i) : NULL;
+		const struct function_entry *e = json_int64(value, &err, &i) == HX_OK ? work_at(w, i) : NULL;
 		bool open = e && !entry_has_ended(e->state);
 
 		if (open)

@@ -109,8 +109,9 @@ DB_STMT(stmt_take_event, "function_take_event", "itti", "",
 DB_STMT(stmt_came, "function_event_came", "ittti", "",
 	"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)");
 
-DB_STMT(stmt_give_back, "function_give_back", "iti", "",
-	"UPDATE hx_run_event SET taken_by = NULL WHERE run = ?1 AND name = ?2 AND taken_by = ?3");
+/* ?2: JSON, places of entries. One line for all of them: a call may drop as many as it has entries. */
+DB_STMT(stmt_give_back, "function_give_back", "it", "",
+	"UPDATE hx_run_event SET taken_by = NULL WHERE run = ?1 AND CAST(taken_by AS text) IN (SELECT value FROM {list2})");
 
 /* ?3 and ?4: NULL, as they are. ?8: it has ended. */
 DB_STMT(stmt_run, "function_write_run", "itttiitt", "",
@@ -462,6 +463,7 @@ enum hx_code function_work_take(const struct unit_result *result, size_t more, b
 		return HX_TOO_LARGE;
 	take_entries(w, &rows[LINE_OPEN]);
 	take_entries(w, &rows[LINE_NAMED]);
+	work_index(w);
 	take_events(w, &rows[LINE_EVENTS]);
 	take_kids(w, &rows[LINE_KIDS]);
 	take_polled(w, &rows[LINE_POLLED]);
@@ -531,12 +533,18 @@ int64_t work_bytes(const struct function_work *w)
 	return bytes;
 }
 
+static bool gives_event_back(const struct function_entry *e)
+{
+	return e->event_back;
+}
+
 bool function_prepare(struct function_work *w)
 {
 	struct strbuf text;
 	bool any = false;
 
 	w->bytes = work_bytes(w);
+	work_note_ended(w);
 	strbuf_init(&text, ROWS_BYTES_MAX);
 	strbuf_add_char(&text, '[');
 	for (size_t i = 0; i < w->n; i++)
@@ -549,6 +557,8 @@ bool function_prepare(struct function_work *w)
 		w->rows = arena_keep(w->arena, &text);
 	else
 		strbuf_release(&text);
+	if (w->gives_back)
+		w->events_back = work_places(w, gives_event_back);
 	function_prepare_kids(w);
 	return !w->arena->failed;
 }
@@ -602,9 +612,9 @@ static void add_events(struct unit *unit, const struct function_work *w)
 		if (e->event_id.p)
 			UNIT_ADD(unit, UNIT_VERDICT, &stmt_take_event, id, db_text(e->awaits), db_text(e->event_id),
 				 db_int(e->i));
-		else if (e->event_back)
-			UNIT_ADD(unit, UNIT_ANY, &stmt_give_back, id, db_text(e->awaits), db_int(e->i));
 	}
+	if (w->events_back.p)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_give_back, id, db_text(w->events_back));
 }
 
 void function_write(struct unit *unit, const struct stamp *stamp, const struct function_work *w)

@@ -32,24 +32,6 @@ static bool is_in(const struct function_work *w, const char *status)
 
 /* ---- entries ---- */
 
-static bool is_named(const struct function_entry *e, struct slice name, int64_t n)
-{
-	return e->n == n && slice_eq(e->name, name);
-}
-
-/* Of the code's own entries one has the name and the n; of those about it, one of each kind. */
-struct function_entry *work_find(const struct function_work *w, enum entry_kind kind, struct slice name, int64_t n)
-{
-	for (size_t i = w->n; i-- > 0;) {
-		struct function_entry *e = w->entries[i];
-
-		if (is_named(e, name, n) &&
-		    (entry_is_about(kind) ? e->kind == kind : !entry_is_about(e->kind))) /* of any kind of the code's */
-			return e;
-	}
-	return NULL;
-}
-
 struct function_entry *work_add(struct function_work *w, enum entry_kind kind, struct slice name, int64_t n)
 {
 	struct function_entry *e = w->n < w->room ? arena_zalloc(w->arena, sizeof *e) : NULL;
@@ -275,7 +257,7 @@ static bool drop(struct function_work *w, const struct function_request *rq, con
 	if (entry_has_ended(target->state) && !unseen)
 		return bad(w, c, "it has ended");
 	if (unseen && target->awaits.p)
-		target->event_back = w->cut = true; /* another may wait for it */
+		target->event_back = w->gives_back = w->cut = true; /* another may wait for it */
 	target->event_id = slice_of(NULL, 0);
 	target->output = target->error = slice_of(NULL, 0);
 	work_change(w, target, ENTRY_DROPPED);

@@ -141,14 +141,8 @@ int64_t job_stand(struct slice workspace, struct slice queue)
 
 void job_offer(struct unit *unit, struct slice workspace, struct slice queue, uint32_t n)
 {
-	int64_t topic = job_topic(workspace);
-
-	if (unit_offer(unit, job_stand(workspace, queue), n))
-		return;
-	for (unsigned i = 0; i < unit->wakes_n; i++)
-		if (unit->wakes[i] == topic)
-			return;
-	unit_wake(unit, topic);
+	if (!unit_offer(unit, job_stand(workspace, queue), n))
+		unit_wake(unit, job_topic(workspace));
 }
 
 int64_t job_kind(void)
