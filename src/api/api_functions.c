@@ -270,7 +270,7 @@ static void function_call_done(struct seat *seat, enum hx_code code)
 
 	atomic_fetch_add(&api_parts(fc->task.call)->metrics->jobs_stale, code == HX_STALE_FENCE);
 	if (!code && work->taken && work->turn_ends && run_is_terminal(work->to))
-		tally_add(&api_parts(fc->task.call)->metrics->runs_ended, work->row.name.p, work->to);
+		tally_add(&api_parts(fc->task.call)->metrics->runs_ended, TALLY_FUNCTIONS, work->to);
 	api_task_end(&fc->task, code, code == HX_NOT_FOUND ? "there is no such run of a function" : words,
 		     &(struct api_told){200, .write = write_told, .of = &fc->fn});
 }

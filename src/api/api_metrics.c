@@ -59,7 +59,7 @@ static void add_runs_ended(struct engine_metrics *m, struct strbuf *text)
 
 	metrics_add_head(
 		text, name, "counter",
-		"Runs that have ended here; the first 200 workflows have their names, all others are (others).");
+		"Runs that have ended here; the first 200 workflows have their names, all others are (others), and functions (functions).");
 	for (size_t i = 0; tally_read(&m->runs_ended, i, &line); i++)
 		for (int s = 0; s < TALLY_STATUSES; s++) {
 			strbuf_addf(text, "%s{", name);

@@ -106,13 +106,16 @@ static void run_verbs_record_written(struct run_along *along, const struct unit_
 
 static void note_done(struct verb_call *vc)
 {
+	const struct run_machine *machine = vc->verb.row.machine;
+	const struct run_definition *definition = machine ? machine->definition : NULL;
+
 	/* A unit that was lost may have carried the record before it turned out that nothing is to be done. */
 	if (vc->task.call->gate && !vc->verb.changed)
 		api_gate_not_carried(vc->task.call->gate);
 	/* One that nobody had begun is cancelled here and now; all others end where they are driven. */
-	if (vc->verb.changed && vc->verb.row.machine && vc->rq.kind != RUN_RESTART && vc->rq.kind != RUN_MIGRATE)
-		tally_add(&api_parts(vc->task.call)->metrics->runs_ended, vc->verb.row.machine->definition->name,
-			  vc->verb.status);
+	if (vc->verb.changed && definition && vc->rq.kind != RUN_RESTART && vc->rq.kind != RUN_MIGRATE)
+		tally_add(&api_parts(vc->task.call)->metrics->runs_ended,
+			  definition->is_function ? TALLY_FUNCTIONS : definition->name, vc->verb.status);
 }
 
 /* The first step that does not fit is told by itself, too. */

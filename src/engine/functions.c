@@ -38,8 +38,9 @@ static void tell(const struct look *look, enum hx_code code)
 {
 	const struct engine_parts *parts = look->functions->parts;
 	const struct function_work *work = &look->look.work;
-	const char *id = id_text("run", look->look.subject).text;
+	char id[ID_TEXT_BYTES];
 
+	id_format("run", look->look.subject, id);
 	if (code == HX_OK && look->look.lapsed) {
 		atomic_fetch_add(&parts->metrics->janitor_reverts, 1);
 		log_warn(parts->log, "a turn was ended: its worker's lease was over", log_text("id", id),
@@ -47,7 +48,7 @@ static void tell(const struct look *look, enum hx_code code)
 			 log_text("status", work->to));
 	}
 	if (code == HX_OK && look->look.ended)
-		tally_add(&parts->metrics->runs_ended, work->row.name.p, work->to);
+		tally_add(&parts->metrics->runs_ended, TALLY_FUNCTIONS, work->to);
 	if (code && code != HX_STOPPING && code != HX_NOT_FOUND && code != HX_RUN_EXPIRED)
 		log_warn(parts->log, "a function was not looked at", log_text("id", id),
 			 log_text("code", hx_code_name(code)));

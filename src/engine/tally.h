@@ -1,6 +1,7 @@
 /*
  * How many runs have ended on this node, by workflow and status, for metrics. Names come from the users, so there are at most
- * TALLY_WORKFLOWS_MAX; whatever is beyond is counted as one, under the name "(others)", which no workflow can have.
+ * TALLY_WORKFLOWS_MAX; whatever is beyond is counted as one, under the name "(others)", which no workflow can have. Functions are one
+ * line: their names are made up by workers, as many and as long as they like, and are those of a workspace alone.
  */
 #pragma once
 
@@ -9,6 +10,7 @@
 #include "model/workflow.h"
 
 #define TALLY_WORKFLOWS_MAX 200
+#define TALLY_FUNCTIONS "(functions)"
 
 enum { TALLY_COMPLETED, TALLY_FAILED, TALLY_CANCELLED, TALLY_STATUSES };
 extern const char *const tally_statuses[TALLY_STATUSES];
