@@ -5,10 +5,13 @@
 #include "base/utf8.h"
 #include "flow/run.h"
 
-/* A thousand locks for all names: PostgreSQL has room for a few thousand. Two names that share one wait for each other, and that is all. */
+/*
+ * A thousand locks for all names: PostgreSQL has room for a few thousand. Two names that share one wait for each other, and that is all:
+ * a lock is of a range of names, so whoever takes names in their order takes locks in theirs.
+ */
 DB_STMT(stmt_lock, "slot_lock", "i", "i",
 	"SELECT 1 WHERE ?1 <> 0",
-	.pg_sql = "SELECT 1::bigint FROM (SELECT pg_advisory_xact_lock(48510712, (?1 % 1024)::int)) AS held");
+	.pg_sql = "SELECT 1::bigint FROM (SELECT pg_advisory_xact_lock(48510712, (?1 >> 53)::int)) AS held");
 
 #define HELD "(SELECT count(*) FROM hx_slot h WHERE h.name = ?1 AND h.held = 1"
 
