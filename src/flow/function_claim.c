@@ -37,13 +37,14 @@ DB_STMT(stmt_poll, "function_poll", "tt", "",
 #define TO "CASE WHEN s.status = 'CANCELLING' THEN 'CANCELLING' ELSE 'RUNNING' END"
 
 /* ?4 wanted   ?5 bytes of inputs   ?6 now   ?7 lease   ?8 op   ?9 worker   ?10 node   ?11 rows [name, version] */
-DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "i",
+DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "ii",
 	"WITH picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY c.key, n.value) AS place FROM"
 	" (SELECT value FROM {list2}) n, json_each((SELECT json_group_array(d.subject) FROM (SELECT f.subject FROM hx_function f WHERE"
 	TURNS("n.value") " AND f.turn_at <= ?6 ORDER BY f.turn_at, f.subject LIMIT ?4) d)) c ORDER BY place LIMIT ?4),"
 	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(r.input)) OVER (ORDER BY p.place) - length(r.input) AS before"
 	" FROM picked p CROSS JOIN hx_run r ON r.subject = p.id) WHERE before < ?5)"
-	" INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place RETURNING id",
+	" INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place"
+	" RETURNING id, (SELECT s.fence + 1 FROM hx_subject s WHERE s.id = hx_ids.id)",
 	.pg_sql = "WITH moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
 		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM (SELECT DISTINCT value FROM {list2}) n CROSS JOIN LATERAL"
 		  " (SELECT s.id, s.status AS was, octet_length(r.input) AS bytes FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
@@ -62,7 +63,7 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "i",
 		  " taken AS (UPDATE hx_function f SET worker = ?9, lease_ms = ?7, revision = f.revision + 1, turn_at = NULL, awaits = NULL,"
 		  " any_of = 0, turn_version = coalesce(f.version, (SELECT r->>1 FROM json_array_elements(?11::json) AS t(r)"
 		  " WHERE r->>0 = f.name LIMIT 1)) FROM won w WHERE f.subject = w.id RETURNING f.subject)"
-		  " SELECT id FROM won");
+		  " SELECT id, fence FROM won");
 
 DB_STMT(stmt_tell, "function_claim_tell", "iti", "",
 	INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, " TO ", s.version + 1, s.fence + 1, ?1, ?2, ?3,"
@@ -96,12 +97,10 @@ DB_STMT(stmt_next, "function_claim_next", "ttt", "i",
 	"SELECT min(m.at) - hx_now_ms() FROM (SELECT (SELECT min(f.turn_at) FROM hx_function f WHERE" TURNS("n.value")
 	" AND f.turn_at IS NOT NULL) AS at FROM (SELECT value FROM {list2}) n) m");
 
-/* ?1: JSON, their ids. ?2: the op of the claim: what has lapsed since, and is another's, is not told. */
-DB_STMT(stmt_turns, "function_turns", "ti", FUNCTION_FIELDS(COLUMN_OUT) "i",
+/* ?1: JSON, their ids. */
+DB_STMT(stmt_turns, "function_turns", "t", FUNCTION_FIELDS(COLUMN_OUT) "i",
 	"SELECT " FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM {list1} JOIN hx_function f ON f.subject = CAST(q.value AS bigint)"
-	" JOIN hx_subject s ON s.id = f.subject"
-	" AND s.op = ?2" /* mutant: turn-still-claimed -> " AND ?2 = ?2" */
-	" JOIN hx_run r ON r.subject = f.subject");
+	" JOIN hx_subject s ON s.id = f.subject JOIN hx_run r ON r.subject = f.subject");
 
 /* clang-format on */
 
@@ -199,6 +198,7 @@ static void note_claimed(struct function_claim *c, const struct db_rows *rows)
 	LOCAL_STRBUF(ids, 4096);
 
 	for (size_t i = 0; i < rows->n && i < FUNCTION_TURNS_MAX; i++) {
+		c->fences[c->n] = db_cell(rows, i, 1)->i;
 		c->subjects[c->n++] = db_cell(rows, i, 0)->i;
 		strbuf_addf(&ids, "%s\"%lld\"", i ? "," : "[", (long long)db_cell(rows, i, 0)->i);
 	}
@@ -234,9 +234,20 @@ static int64_t known_seq(const struct function_claim_request *rq, const struct f
 	return 0;
 }
 
+/* What has lapsed since, and is another's or nobody's, is not told; what verbs have done to it meanwhile is. */
+static bool is_still_claimed(const struct function_claim *c, size_t claimed_n, const struct function_row *row)
+{
+	for (size_t i = 0; i < claimed_n; i++)
+		if (c->subjects[i] == row->subject)
+			return row->owned &&
+			       row->fence == c->fences[i]; /* mutant: turn-still-claimed -> row->fence > 0; */
+	return false;
+}
+
 static void take_loaded(struct function_claim *c, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
+	size_t claimed_n = c->n;
 
 	if (answer->result->verdict != UNIT_WON) {
 		c->n = 0;
@@ -244,11 +255,14 @@ static void take_loaded(struct function_claim *c, const struct answer *answer)
 		return;
 	}
 	c->turns = arena_zalloc(c->arena, (rows->n + 1) * sizeof *c->turns);
+	c->n = 0;
 	for (size_t i = 0; c->turns && i < rows->n; i++) {
-		function_row_take(&rows->cells[i * rows->columns], c->arena, &c->turns[i].row);
-		c->turns[i].from = known_seq(c->rq, &c->turns[i].row);
+		struct function_turn *turn = &c->turns[c->n];
+
+		function_row_take(&rows->cells[i * rows->columns], c->arena, &turn->row);
+		turn->from = known_seq(c->rq, &turn->row);
+		c->n += is_still_claimed(c, claimed_n, &turn->row);
 	}
-	c->n = rows->n;
 	task_go(&c->task, CLAIM_PAGING);
 	if (c->arena->failed || !c->n) /* none: all of them have lapsed meanwhile */
 		task_end(&c->task, c->arena->failed ? HX_TOO_LARGE : HX_OK);
@@ -309,7 +323,7 @@ static void build_next(const struct function_claim *c, struct unit *unit)
 static void build_load(const struct function_claim *c, struct unit *unit)
 {
 	unit->op = 0;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_turns, db_text(c->ids), db_int(c->stamp.op));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_turns, db_text(c->ids));
 }
 
 static void build_pages(const struct function_claim *c, struct unit *unit)

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "flow/function.h"
+#include "flow/run_verb.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
 #include "sim/walks.h"
@@ -532,16 +532,14 @@ static void walk(struct sim_scenario scenario)
 	(void)walk_at_random(&scenario, getenv("HAPAX_SOAK") ? 100000 : 600, 250);
 }
 
-static void walks_with_crashes(void **state)
+static void walks_with_crashes(void **state UNUSED)
 {
-	(void)state;
 	walk((struct sim_scenario){.name = "a function, two workers and a node that die, lapse and hear no answer",
 				   .bounds = {.lapses = 3, .crashes = 2, .lost_answers = 2, .failures = 1}});
 }
 
-static void walks_with_lapses(void **state)
+static void walks_with_lapses(void **state UNUSED)
 {
-	(void)state;
 	walk((struct sim_scenario){.name = "a function, two workers that are slow", .bounds = {.lapses = 4}});
 }
 
@@ -584,21 +582,19 @@ static enum hx_code whole(struct sim *sim, struct task *task)
 
 static struct sim *open_world(void)
 {
-	static const struct sim_scenario scenario = {.name = "one schedule",
-						     .subjects_n = 1,
-						     .initial = RUN_PENDING,
-						     .driven = true,
-						     .nodes_n = 1,
-						     .setup = setup,
-						     .rows = &rows_of_functions};
-	static struct sim_scenario of_functions;
+	static struct sim_scenario scenario = {.name = "one schedule",
+					       .subjects_n = 1,
+					       .initial = RUN_PENDING,
+					       .driven = true,
+					       .nodes_n = 1,
+					       .setup = setup,
+					       .rows = &rows_of_functions};
 	struct sim *sim = calloc(1, sizeof *sim);
 	struct hx_error err;
 
 	assert_non_null(sim);
-	of_functions = scenario;
-	of_functions.kind = function_kind();
-	assert_int_equal(sim_open(sim, &of_functions, &err), HX_OK);
+	scenario.kind = function_kind();
+	assert_int_equal(sim_open(sim, &scenario, &err), HX_OK);
 	return sim;
 }
 
@@ -619,17 +615,44 @@ static struct function_claim claimed_by_the_next(struct sim *sim)
 	return claim;
 }
 
-static void a_claim_that_comes_back_late_has_nothing(void **state)
+/* It has claimed, and does not know what. */
+static void claim_half(struct sim *sim, struct function_claim *claim)
+{
+	enum hx_code code;
+
+	function_claim_init(claim, &claim_request, &sim->texts);
+	begin_task(sim, &claim->task);
+	assert_true(exchange(sim, &claim->task, &code)); /* who polls */
+	assert_true(exchange(sim, &claim->task, &code));
+}
+
+static void a_claim_hears_of_its_turn_whatever_came_meanwhile(void **state UNUSED)
+{
+	struct run_verb_request event = {.kind = RUN_EVENT,
+					 .workspace = {"default", 7},
+					 .subject = RUN,
+					 .name = {"x", 1},
+					 .policy = &(struct run_policy){0}};
+	struct sim *sim = open_world();
+	struct function_claim claim;
+	struct run_verb verb;
+
+	claim_half(sim, &claim);
+	run_verb_init(&verb, &event, &sim->texts);
+	begin_task(sim, &verb.task);
+	assert_int_equal(whole(sim, &verb.task), HX_OK);
+	assert_int_equal(whole(sim, &claim.task), HX_OK);
+	assert_int_equal(claim.n, 1);
+	sim_close(sim);
+	free(sim);
+}
+
+static void a_claim_that_comes_back_late_has_nothing(void **state UNUSED)
 {
 	struct sim *sim = open_world();
 	struct function_claim late;
-	enum hx_code code;
 
-	(void)state;
-	function_claim_init(&late, &claim_request, &sim->texts);
-	begin_task(sim, &late.task);
-	assert_true(exchange(sim, &late.task, &code)); /* who polls */
-	assert_true(exchange(sim, &late.task, &code)); /* it has claimed, and does not know what */
+	claim_half(sim, &late);
 	(void)claimed_by_the_next(sim);
 	assert_int_equal(whole(sim, &late.task), HX_OK);
 	MUST_HOLD(late.n == 0, "a claim that came back late has the turn of the next");
@@ -637,7 +660,7 @@ static void a_claim_that_comes_back_late_has_nothing(void **state)
 	free(sim);
 }
 
-static void a_stale_heartbeat_keeps_nothing(void **state)
+static void a_stale_heartbeat_keeps_nothing(void **state UNUSED)
 {
 	struct sim *sim = open_world();
 	struct function_claim claim;
@@ -646,7 +669,6 @@ static void a_stale_heartbeat_keeps_nothing(void **state)
 		.workspace = {"default", 7}, .subject = RUN, .worker = {"w", 1}, .hash = {"x", 1}};
 	enum hx_code code;
 
-	(void)state;
 	function_claim_init(&claim, &claim_request, &sim->texts);
 	begin_task(sim, &claim.task);
 	assert_int_equal(whole(sim, &claim.task), HX_OK);
@@ -666,6 +688,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walks_with_crashes),
 		cmocka_unit_test(walks_with_lapses),
+		cmocka_unit_test(a_claim_hears_of_its_turn_whatever_came_meanwhile),
 		cmocka_unit_test(a_claim_that_comes_back_late_has_nothing),
 		cmocka_unit_test(a_stale_heartbeat_keeps_nothing),
 	};
