@@ -16,6 +16,7 @@
 struct stream_of_changes {
 	struct http_exchange *exchange;
 	struct mono_time ends;
+	uint64_t tenant;
 };
 
 struct changes {
@@ -149,7 +150,17 @@ void changes_free(struct changes *changes)
 
 /* ---- a call ---- */
 
-static void start_stream(struct changes *changes, struct http_exchange *exchange)
+/* As everything that workspaces share: none takes another place unless more are free than it has. */
+static bool changes_has_room(const struct changes *changes, uint64_t tenant)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < changes->n; i++)
+		own += changes->streams[i].tenant == tenant;
+	return own < CHANGES_STREAMS_MAX - changes->n;
+}
+
+static void start_stream(struct changes *changes, struct http_exchange *exchange, uint64_t tenant)
 {
 	const struct wire_field fields[] = {
 		{slice_str("Content-Type"), slice_str("text/event-stream")},
@@ -157,7 +168,7 @@ static void start_stream(struct changes *changes, struct http_exchange *exchange
 		{slice_str("X-Content-Type-Options"), slice_str("nosniff")},
 		{slice_str("X-Accel-Buffering"), slice_str("no")}, /* for proxies that would collect it */
 	};
-	struct stream_of_changes stream = {exchange, mono_add_ms(clock_mono(clock_system()), CHANGES_MS)};
+	struct stream_of_changes stream = {exchange, mono_add_ms(clock_mono(clock_system()), CHANGES_MS), tenant};
 	char mark[MARK_BYTES];
 
 	write_mark(changes, mark);
@@ -173,6 +184,7 @@ static void start_stream(struct changes *changes, struct http_exchange *exchange
 void api_changes(struct http_call *call)
 {
 	struct changes *changes = api_of(call)->changes;
+	uint64_t tenant = unit_tenant(api_workspace(call));
 
 	if (!changes || http_exchange_inner(call->exchange) || slice_is(call->request->wire.method, "HEAD")) {
 		api_refuse(call, HX_NOT_IMPLEMENTED, "changes are streamed by hapax serve, to GET");
@@ -182,8 +194,8 @@ void api_changes(struct http_call *call)
 	LOCKED(&changes->monitor.mutex);
 	if (changes->stopping || !atomic_load(&api_of(call)->ready))
 		api_refuse(call, HX_STOPPING, /* detail= */ NULL);
-	else if (changes->n == CHANGES_STREAMS_MAX)
+	else if (!changes_has_room(changes, tenant))
 		api_refuse(call, HX_BUSY, "too many pages are open");
 	else
-		start_stream(changes, call->exchange);
+		start_stream(changes, call->exchange, tenant);
 }
