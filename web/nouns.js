@@ -2,7 +2,7 @@
 import { useRef, useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
 import { command, grouped, html, link, path, query, where } from "./lib.js";
-import { Actions, Age, Choice, Command, Copy, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Actions, Age, Choice, Command, Copy, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 import { run_columns } from "./runs.js";
 
 const crumb = (to, words) => html`<a href=${to}>${words}</a>`;
@@ -191,8 +191,8 @@ export function Account({ id }) {
 		<p class="sum"><${Money} of=${a.balance} /> <span class="quiet">balance</span></p>
 		<${Actions} of=${[act.credit_account(a)]} />
 		<section><h2>Ledger</h2><${List} list=${path`accounts/${id}/ledger`} name=${`ledger-${id}`} key_of=${(r) => r.seq} columns=${[
-			{ name: "seq", class: "n", of: (r) => String(r.seq) }, { name: "time", of: (r) => html`<${Time} of=${r.time} />` }, { name: "amount", class: "n", of: (r) => grouped(r.amount) }, { name: "balance", class: "n", of: (r) => grouped(r.balance) }, { name: "reason", of: (r) => html`<${Text} of=${r.reason} />` }, { name: "key", class: "cut", of: (r) => html`<code><${Text} of=${r.key} /></code>` }]} empty=${html`<p>Nothing yet.</p>`} /></section>
-		<${Terminal} of=${[command("account", "show", id), command("account", "ledger", id)]} />
+			{ name: "seq", class: "n", of: (r) => String(r.seq) }, { name: "time", of: (r) => html`<${Time} of=${r.time} />` }, { name: "amount", class: "n", of: (r) => grouped(r.amount) }, { name: "balance", class: "n", of: (r) => grouped(r.balance) }, { name: "reason", of: (r) => html`<${Text} of=${r.reason} />` }, { name: "key", class: "cut", of: (r) => html`<code><${Text} of=${r.key} /></code>` }]} empty=${html`<p>Nothing yet.</p>`} /><${Proof} subject=${"account:" + id} chained=${false} /></section>
+		<${Terminal} of=${[command("account", "show", id), command("account", "ledger", id), command("evidence", "account:" + id)]} />
 	</${Page}>`;
 }
 

@@ -1,7 +1,7 @@
 // What the pages are built of. All that comes from outside becomes text nodes, and nothing else.
 import { Component } from "./vendor/preact.js";
 import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
-import { Exact, Lost, command, fresh_key, get, go_query, grouped, home_of, html, local, may, parse_json, query, send, span, where, write_json } from "./lib.js";
+import { Exact, Lost, command, fresh_key, get, get_text, go_query, grouped, home_of, html, local, may, parse_json, query, send, span, where, write_json } from "./lib.js";
 
 // ---- text ------------------------------------------------------------------------------------------------------
 
@@ -314,6 +314,14 @@ function csv_cell(value) {
 	return `"${(/^[=+\-@\t\r]/.test(text) && !/^-?\d+(\.\d+)?$/.test(text) ? "'" + text : text).replaceAll('"', '""')}"`;
 }
 
+function download(name, type, text) {
+	const a = document.createElement("a");
+	a.href = URL.createObjectURL(new Blob([text], { type }));
+	a.download = name;
+	a.click();
+	setTimeout(() => URL.revokeObjectURL(a.href), 10000);
+}
+
 function Export({ list, parameters, name }) {
 	const [busy, set] = useState("");
 	const save = async (kind) => {
@@ -328,11 +336,7 @@ function Export({ list, parameters, name }) {
 			} while (cursor && rows.length < ROWS_MAX);
 			const columns = [...new Set(rows.flatMap(Object.keys))];
 			const text = kind === "json" ? write_json(rows) : [columns, ...rows.map((r) => columns.map((c) => r[c]))].map((r) => r.map(csv_cell).join(",")).join("\r\n");
-			const a = document.createElement("a");
-			a.href = URL.createObjectURL(new Blob([text], { type: kind === "json" ? "application/json" : "text/csv" }));
-			a.download = `${name}.${kind}`;
-			a.click();
-			setTimeout(() => URL.revokeObjectURL(a.href), 10000);
+			download(`${name}.${kind}`, kind === "json" ? "application/json" : "text/csv", text);
 			set("");
 		} catch (error) {
 			set(error.message);
@@ -391,15 +395,15 @@ export const sentence = (words) => (words ? words[0].toUpperCase() + words.slice
 // Each row of a history has the hash of the one before it in its own (src/db/link.h). Reckoned again here, by the browser.
 
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
-const ID = /^(?:run|batch|job|sched|op)_([0-9a-hjkmnp-tv-z]{13})$/;
+const ID = /^(?:run|batch|job|sched|op|subject)_([0-9a-hjkmnp-tv-z]{13})$/;
 const number_of = (id) => [...ID.exec(id)[1]].reduce((n, c) => n * 32n + BigInt(DIGITS.indexOf(c)), 0n);
 const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
 async function verify(subject, told) {
-	const id = number_of(subject);
+	const id = number_of(ID.test(subject) ? subject : (await get(`evidence/${encodeURIComponent(subject)}`)).subject.id);
 	let before = new Uint8Array(0), n = 0, cursor;
 	do {
-		const page = await get(`history/${subject}` + query({ limit: 500, cursor }));
+		const page = await get(`history/${encodeURIComponent(subject)}` + query({ limit: 500, cursor }));
 		for (const r of page.items) {
 			const text = new TextEncoder().encode(`${id}|${r.seq}|${r.from}|${r.to}|${r.version}|${r.fence}|${number_of(r.op)}|${Date.parse(r.time)}|${r.node}`);
 			const whole = new Uint8Array(before.length + text.length);
@@ -416,16 +420,28 @@ async function verify(subject, told) {
 	return { n, head: hex(before) };
 }
 
-function Proof({ subject }) {
+// All of it as a file, which `hapax audit --bundle` checks without this server. chained: it has a history here.
+export function Proof({ subject, chained = true }) {
 	const [state, set] = useState({});
-	if (!ID.test(subject) || !globalThis.crypto?.subtle) return null;
 	const run = () => {
 		set({ busy: "…" });
 		verify(subject, (n) => set({ busy: `${grouped(n)} rows…` })).then((good) => set({ good }), (error) => set({ error }));
 	};
-	return html`<div class="proof">${state.busy ? html`<span class="quiet">${state.busy}</span>` : html`<button class="link" onClick=${run}>verify the chain</button>`}
+	const save = async () => {
+		set({ busy: "…" });
+		try {
+			const text = await get_text(`evidence/${encodeURIComponent(subject)}`);
+			download(`evidence-${subject.replace(/[^\w.-]+/g, "_").slice(0, 80)}.json`, "application/json", text + "\n");
+			set({ saved: parse_json(text).subject.head });
+		} catch (error) {
+			set({ failed: error });
+		}
+	};
+	return html`<div class="proof">${state.busy ? html`<span class="quiet">${state.busy}</span>` : html`${chained && globalThis.crypto?.subtle && html`<button class="link" onClick=${run}>verify the chain</button>`}<button class="link" onClick=${save}>download the evidence</button>`}
 		${state.good && html`<div class="note good" role="status"><strong>It holds.</strong> ${state.good.n === 1 ? "One row is" : `All ${grouped(state.good.n)} rows are`} what was written, in order, up to <code>${state.good.head}</code>.</div>`}
-		${state.error && html`<div class="note bad" role="alert"><strong>It does not hold.</strong> <${Long} of=${state.error.message} /></div>`}</div>`;
+		${state.saved && html`<div class="note good" role="status"><strong>Saved.</strong> Check it with <code>hapax audit --bundle FILE</code>. Its head is <code>${state.saved}</code>: keep that elsewhere.</div>`}
+		${state.error && html`<div class="note bad" role="alert"><strong>It does not hold.</strong> <${Long} of=${state.error.message} /></div>`}
+		<${Failure} error=${state.failed} /></div>`;
 }
 
 export function History({ subject }) {

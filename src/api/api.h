@@ -214,6 +214,7 @@ void api_entity_fire(struct http_call *call);
 void api_entity_resolve(struct http_call *call);
 void api_entity_data(struct http_call *call);
 void api_history(struct http_call *call);
+void api_evidence(struct http_call *call);
 void api_definition_list(struct http_call *call);
 void api_definition_show(struct http_call *call);
 void api_definition_graph(struct http_call *call);

@@ -1,34 +1,25 @@
 /* History of a subject: entity:WORKFLOW:ID, or the id of a run, a batch, a job or a schedule. */
+#include "api/api_history.h"
 #include "api/api_list.h"
 #include "base/id.h"
 #include "flow/entity.h"
 
-enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH, STEP, REQUESTER, REASON, BY, OUTPUT };
-
-#define COLUMNS                                                                                                        \
-	"SELECT h.seq, h.from_status, h.to_status, h.version, h.fence, h.op, h.node, h.at, h.hash,"                    \
-	" n.step, n.requester, n.reason, n.by_whom, n.output FROM "
-#define NOTED " LEFT JOIN hx_note n ON n.subject = h.subject AND n.seq = h.seq"
-#define OUT                                                                                                            \
-	"ittiiitib"                                                                                                    \
-	"ttttt"
-
-DB_STMT(stmt_of_entity, "history_of_entity", "tttii", OUT,
-	COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject" NOTED
+DB_STMT(stmt_of_entity, "history_of_entity", "tttii", HISTORY_OUT,
+	HISTORY_COLUMNS "hx_entity e JOIN hx_history h ON h.subject = e.subject" HISTORY_NOTED
 		" WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3 AND h.seq > ?4"
 		" ORDER BY h.seq LIMIT ?5");
 
 #define OF(table)                                                                                                      \
-	COLUMNS table " t JOIN hx_history h ON h.subject = t.subject" NOTED                                            \
-		      " WHERE t.workspace = ?1 AND t.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4"
+	HISTORY_COLUMNS table " t JOIN hx_history h ON h.subject = t.subject" HISTORY_NOTED                            \
+			      " WHERE t.workspace = ?1 AND t.subject = ?2 AND h.seq > ?3 ORDER BY h.seq LIMIT ?4"
 
 /* Retention has taken the history of what is expired, but for its head. */
 #define EXPIRED(table) "SELECT subject FROM " table " WHERE workspace = ?1 AND subject = ?2 AND expired <> 0"
 
-DB_STMT(stmt_of_job, "history_of_job", "tiii", OUT, OF("hx_job"));
-DB_STMT(stmt_of_run, "history_of_run", "tiii", OUT, OF("hx_run"));
-DB_STMT(stmt_of_batch, "history_of_batch", "tiii", OUT, OF("hx_batch"));
-DB_STMT(stmt_of_schedule, "history_of_schedule", "tiii", OUT, OF("hx_schedule"));
+DB_STMT(stmt_of_job, "history_of_job", "tiii", HISTORY_OUT, OF("hx_job"));
+DB_STMT(stmt_of_run, "history_of_run", "tiii", HISTORY_OUT, OF("hx_run"));
+DB_STMT(stmt_of_batch, "history_of_batch", "tiii", HISTORY_OUT, OF("hx_batch"));
+DB_STMT(stmt_of_schedule, "history_of_schedule", "tiii", HISTORY_OUT, OF("hx_schedule"));
 DB_STMT(stmt_expired, "history_expired", "ti", "i", EXPIRED("hx_run"));
 DB_STMT(stmt_expired_batch, "history_expired_batch", "ti", "i", EXPIRED("hx_batch"));
 
@@ -72,7 +63,9 @@ static void history_build(struct api_query *query, struct unit *unit)
 		build_of_entity(query, unit);
 }
 
-static const struct row_member members[] = {
+enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH, STEP, REQUESTER, REASON, BY, OUTPUT };
+
+const struct row_member api_history_members[] = {
 	{"seq", ROW_INT, .at = SEQ},
 	{"from", ROW_TEXT, .at = FROM},
 	{"to", ROW_TEXT, .at = TO},
@@ -144,7 +137,7 @@ void api_history(struct http_call *call)
 		.cursor = CURSOR_NUMBER,
 		.column = SEQ,
 		.check = history_check,
-		.members = members,
+		.members = api_history_members,
 	};
 	struct slice text = call->params[0];
 	struct api_query *query = api_list_new(call, &list);

@@ -40,6 +40,8 @@ static const struct route routes[] = {
 
 	{"GET", "/api/v1/history/{subject}", api_history, ROUTE_READ, "Tells the history of a subject.",
 	 .id = "getHistory", .query = {PAGE}, .answers = {{200, "HistoryPage"}}, .errors = {HX_RUN_EXPIRED}},
+	{"GET", "/api/v1/evidence/{subject}", api_evidence, ROUTE_READ, "Gives the evidence of a subject, in one document.",
+	 .id = "getEvidence", .answers = {{200, "Evidence"}}, .errors = {HX_RUN_EXPIRED, HX_TOO_LARGE}},
 	{"GET", "/api/v1/why/{id}", api_why, ROUTE_READ, "Says what a subject is waiting for.",
 	 .id = "getWhy", .answers = {{200, "Explanation"}}, .errors = {HX_RUN_EXPIRED}},
 

@@ -1,7 +1,7 @@
 /*
  * hapax audit: does the store keep its promises? See flow/audit.h for what is looked at.
  *
- * It opens the store itself, to read, also beside running servers. A person at a terminal sees how far it has come; the result
+ * It opens the store itself, to read, also beside running servers; with --bundle it reads that file, and no store. A person at a terminal sees how far it has come; the result
  * is one line, or one object.
  */
 #include <stdio.h>
@@ -10,8 +10,10 @@
 #include "base/excerpt.h"
 #include "base/json_write.h"
 #include "cli/local.h"
+#include "cli/question.h"
 #include "cli/terminal.h"
 #include "engine/audit.h"
+#include "flow/evidence.h"
 
 #define JSON_BYTES_MAX 8192
 
@@ -113,12 +115,46 @@ static enum hx_code audit_it(const char *url, struct auditor *auditor, struct st
 	return code || !auditor->finding.there ? code : broken(&auditor->finding, err);
 }
 
+/* ---- a bundle ---- */
+
+static void add_evidence(const struct evidence *e, struct strbuf *out)
+{
+	strbuf_add_char(out, '{');
+	json_more_bool(out, "whole", !e->finding.there);
+	json_more_word(out, "bundle", e->subject[0] ? e->subject : "evidence");
+	json_more_time(out, "at", e->at);
+	json_more_int(out, "historyRows", e->rows);
+	json_more_int(out, "ledgerEntries", e->entries);
+	json_more_word(out, "head", e->head[0] ? e->head : NULL);
+	if (e->finding.there)
+		add_finding(&e->finding, out);
+	strbuf_add_char(out, '}');
+}
+
+static enum hx_code audit_bundle(const char *path, struct strbuf *out, struct hx_error *err)
+{
+	LOCAL_STRBUF(text, EVIDENCE_BYTES_MAX + 2);
+	enum hx_code code = question_read_file(path, &text, err);
+	struct evidence evidence;
+
+	if (code)
+		return code;
+	code = evidence_check(strbuf_slice(&text), &evidence, err);
+	if (code)
+		return error_set(err, HX_VALIDATION_ERROR, "%s: %s", excerpt_of(slice_str(path)).text, err->detail);
+	add_evidence(&evidence, out);
+	return evidence.finding.there ? broken(&evidence.finding, err) : HX_OK;
+}
+
 enum hx_code audit_make(const struct command_args *args, struct strbuf *out, struct hx_error *err)
 {
-	const char *url = command_value(args, "db");
+	const char *url = command_value(args, "db"), *bundle = command_value(args, "bundle");
 	struct auditor *auditor;
-	enum hx_code code = command_want_store(url, STORE_HINT, err);
+	enum hx_code code;
 
+	if (bundle)
+		return audit_bundle(bundle, out, err);
+	code = command_want_store(url, STORE_HINT, err);
 	if (code)
 		return code;
 	auditor = malloc(sizeof *auditor);

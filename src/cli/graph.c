@@ -4,13 +4,13 @@
  * A definition with errors is not drawn: what is wrong with it goes to standard error, as hapax check says it, so that it
  * does not end up in a file that was to be a picture.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cli/check_report.h"
 #include "cli/local.h"
+#include "cli/out_file.h"
 #include "model/graph_picture.h"
 #include "model/load.h"
 
@@ -43,18 +43,6 @@ static const struct definition *load(const char *path, struct arena *arena, stru
 	return definition;
 }
 
-static enum hx_code write_file(const char *path, struct slice text, struct hx_error *err)
-{
-	FILE *file = fopen(path, "w");
-	bool written = file && fwrite(text.p, 1, text.n, file) == text.n;
-
-	if (file && fclose(file) != 0)
-		written = false;
-	if (!written)
-		return error_set(err, HX_INTERNAL, "%s cannot be written: %s", path, strerror(errno));
-	return HX_OK;
-}
-
 /* Who names a .png gets no SVG in it. What has no ending may be anything: a pipe, a device. */
 static enum hx_code check_ending(const char *path, struct hx_error *err)
 {
@@ -74,7 +62,7 @@ static enum hx_code draw(const struct definition *definition, const char *path, 
 	if (!code && strcmp(path, "-") == 0)
 		fwrite(svg.p, 1, svg.n, stdout); /* main looks whether that went well */
 	else if (!code)
-		code = write_file(path, strbuf_slice(&svg), err);
+		code = out_file_write(path, strbuf_slice(&svg), err);
 	return code;
 }
 

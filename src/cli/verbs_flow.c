@@ -11,6 +11,7 @@
 #include "cli/batch_parts.h"
 #include "cli/bulk.h"
 #include "cli/entity.h"
+#include "cli/evidence.h"
 #include "cli/run_parts.h"
 #include "cli/verbs.h"
 #include "flow/account.h"
@@ -425,6 +426,12 @@ const struct command verbs_flow[] = {
 	/* ---- of all of them ---- */
 	{"why", NULL, "ID", "says what a run, a batch, a job or an entity (entity:WORKFLOW:ID) is waiting for",
 	 "GET", "/api/v1/why/{ID}", LINE("{id} is {status}: {why}")},
+	{"evidence", NULL, "SUBJECT",
+	 "gives all of a subject's history, with its ledger and hashes, as a file that hapax audit --bundle checks",
+	 "GET", "/api/v1/evidence/{SUBJECT}", PRINTED_BY(evidence_print),
+	 .options = {OPTION("output", "FILE", "where it goes; -: standard output", .letter = 'o', .fallback = "-")},
+	 .exits = {{HX_INTERNAL, "FILE cannot be written"}},
+	 .ask = evidence_ask},
 	{"attention", NULL, NULL, "lists all that waits for a person, the oldest first",
 	 "GET", "/api/v1/attention",
 	 LIST({"SINCE", "{since}"}, {"KIND", "{kind}"}, {"ID", "{id}"}, {"WORKFLOW", "{workflow}"}, {"STEP", "{step}"},

@@ -176,11 +176,14 @@ static const char *const scopes[] = {"read", "execute", "admin", "worker", NULL}
 const struct command verbs_store[] = {
 	{"audit", NULL, NULL, "re-derives the promises from the history, and names the first that was broken",
 	 .view = LINE("[{?whole}whole|not whole, as far as it was read]: "
+		      "[{bundle}, taken {at}, history rows {historyRows}, ledger entries {ledgerEntries}, head {head}|"
 		      "subjects {subjects}, history rows {historyRows}, steps {steps}, accounts {accounts}, "
-		      "ledger entries {ledgerEntries}, batches {batches}, items {items}; {ms:seconds} s"),
-	 .options = {OPTION_DB, OPTION_JSON},
+		      "ledger entries {ledgerEntries}, batches {batches}, items {items}; {ms:seconds} s]"),
+	 .options = {OPTION_DB,
+		     OPTION("bundle", "FILE", "check this evidence, as hapax evidence writes it, and no store; -: standard input [default: none]"),
+		     OPTION_JSON},
 	 .exits = {{HX_PROMISE_BROKEN, "a promise was broken: which, where, what was expected and found"},
-		   NO_STORE_EXIT, LOST_EXIT, SCHEMA_EXIT},
+		   {HX_VALIDATION_ERROR, "FILE is no evidence, or cannot be read"}, NO_STORE_EXIT, LOST_EXIT, SCHEMA_EXIT},
 	 .make = audit_make},
 	{"key", "create", NULL, "makes an API key and shows it, once",
 	 .view = LINE("{key}"), /* alone, so that a script can keep it; what it is stands beside */

@@ -27,7 +27,7 @@
  */
 #pragma once
 
-#include "flow/audit_chain.h"
+#include "flow/audit_entry.h"
 
 #define AUDIT_SUBJECTS_SLICE 512 /* also of all that is read by one key */
 #define AUDIT_ROWS_SLICE 4096    /* of histories */
@@ -37,13 +37,6 @@
 
 struct audit_counts {
 	int64_t subjects, history_rows, steps, accounts, entries, batches, items;
-};
-
-/* An entry whose marker is looked up in the next unit. */
-struct audit_entry {
-	int64_t account, seq, amount;
-	int64_t batch, n, attempt;
-	enum { ENTRY_CHARGE, ENTRY_RETURN, ENTRY_REFUND } kind;
 };
 
 struct auditor {
@@ -61,7 +54,7 @@ struct auditor {
 	bool looks_up;            /* ledgers: the markers of `entries` are next */
 	bool more;                /* ledgers: and there are entries after them */
 	size_t entries_n;
-	struct audit_entry entries[AUDIT_ENTRIES_SLICE];
+	struct audit_entry entries[AUDIT_ENTRIES_SLICE]; /* their markers are looked up in the next unit */
 	int64_t batch, account, left, attempts, refunds; /* of the batch whose items are being read; batch 0: none */
 	bool refunds_known;
 	struct strbuf list, prefix;

@@ -57,8 +57,8 @@ bool audit_holds(struct audit_finding *finding, const struct audit_place *place,
 	return holds;
 }
 
-static bool same_hash(struct audit_finding *finding, const struct audit_place *place, const char *what,
-		      const uint8_t expected[SHA256_BYTES], struct slice found)
+bool audit_same_hash(struct audit_finding *finding, const struct audit_place *place, const char *what,
+		     const uint8_t expected[SHA256_BYTES], struct slice found)
 {
 	char wanted[2 * SHA256_BYTES + 1], there[2 * SHA256_BYTES + 1] = "no hash";
 
@@ -67,6 +67,8 @@ static bool same_hash(struct audit_finding *finding, const struct audit_place *p
 	sha256_hex(expected, wanted);
 	if (found.n == SHA256_BYTES)
 		sha256_hex((const uint8_t *)found.p, there);
+	if (finding->there)
+		return false;
 	(void)audit_holds(finding, place, /* holds= */ false, what, wanted, slice_str(""));
 	snprintf(finding->found, sizeof finding->found, "%s", there); /* an excerpt would cut it */
 	return false;
@@ -187,7 +189,7 @@ bool audit_chain_add(struct audit_chain *chain, const struct audit_noun *noun, c
 	if (!first && !audit_equal(finding, &place, "seq", audit_sum(chain->last.seq, 1), row->seq))
 		return false;
 	history_link(row, slice_of(chain->head, first ? 0 : SHA256_BYTES), head);
-	if (!same_hash(finding, &place, "hash", head, hash))
+	if (!audit_same_hash(finding, &place, "hash", head, hash))
 		return false;
 	if (first ? !is_creation(row, &place, finding) : !joins_up(chain, noun, row, &place, finding))
 		return false;
@@ -219,5 +221,5 @@ bool audit_chain_end(const struct audit_chain *chain, const struct audit_subject
 	       audit_equal(finding, &place, "fence", last->fence, subject->fence) &&
 	       audit_equal(finding, &place, "op", last->op, subject->op) &&
 	       audit_equal(finding, &place, "time", last->at, subject->at) &&
-	       same_hash(finding, &place, "head", chain->head, subject->head);
+	       audit_same_hash(finding, &place, "head", chain->head, subject->head);
 }

@@ -45,11 +45,15 @@ static inline int64_t audit_sum(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* Both note the difference, unless there is one already, and return false; alike: true. */
+/* They note the difference, unless there is one already, and return false; alike: true. */
 bool audit_equal(struct audit_finding *finding, const struct audit_place *place, const char *what, int64_t expected,
 		 int64_t found);
 bool audit_holds(struct audit_finding *finding, const struct audit_place *place, bool holds, const char *what,
 		 const char *expected, struct slice found);
+
+/* The same of a hash; found.n 0: there is none. */
+bool audit_same_hash(struct audit_finding *finding, const struct audit_place *place, const char *what,
+		     const uint8_t expected[SHA256_BYTES], struct slice found);
 
 struct audit_noun {
 	const char *name;

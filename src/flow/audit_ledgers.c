@@ -50,57 +50,6 @@ static void ledgers_ask(struct auditor *a, struct unit *unit)
 		 db_int(AUDIT_ENTRIES_SLICE));
 }
 
-/* ---- keys ---- */
-
-/* A number of digits alone, up to the slash or the end, without a zero in front. */
-static bool audit_ledgers_take_number(struct slice *rest, int64_t *ret)
-{
-	size_t n = 0;
-
-	for (*ret = 0; n < rest->n && n < 18 && rest->p[n] >= '0' && rest->p[n] <= '9'; n++)
-		*ret = *ret * 10 + (rest->p[n] - '0');
-	if (n == 0 || (n > 1 && rest->p[0] == '0') || (n < rest->n && rest->p[n] != '/'))
-		return false;
-	*rest = slice_of(rest->p + n, rest->n - n);
-	return true;
-}
-
-static bool take_text(struct slice *rest, struct slice text)
-{
-	if (rest->n < text.n || memcmp(rest->p, text.p, text.n) != 0)
-		return false;
-	*rest = slice_of(rest->p + text.n, rest->n - text.n);
-	return true;
-}
-
-/* The key says which batch, item and attempt; the reason stands in it, too. */
-static bool parse_key(struct slice key, struct slice reason, struct audit_entry *entry)
-{
-	const size_t id_n = sizeof "batch_0123456789abc" - 1;
-	struct slice rest = key;
-
-	if (!take_text(&rest, slice_str("/")) || rest.n < id_n ||
-	    !id_parse("batch", slice_of(rest.p, id_n), &entry->batch))
-		return false;
-	rest = slice_of(rest.p + id_n, rest.n - id_n);
-	return take_text(&rest, slice_str("/")) && audit_ledgers_take_number(&rest, &entry->n) &&
-	       take_text(&rest, slice_str("/")) && take_text(&rest, reason) && take_text(&rest, slice_str("/")) &&
-	       audit_ledgers_take_number(&rest, &entry->attempt) && rest.n == 0;
-}
-
-static bool kind_of(struct slice reason, struct audit_entry *entry)
-{
-	if (slice_is(reason, "charge"))
-		entry->kind = ENTRY_CHARGE;
-	else if (slice_is(reason, "return"))
-		entry->kind = ENTRY_RETURN;
-	else if (slice_is(reason, "refund"))
-		entry->kind = ENTRY_REFUND;
-	else
-		return false;
-	return true;
-}
-
 /* ---- an entry ---- */
 
 static void note_marker(struct auditor *a, const struct audit_entry *entry)
@@ -111,44 +60,26 @@ static void note_marker(struct auditor *a, const struct audit_entry *entry)
 	a->entries[a->entries_n++] = *entry;
 }
 
-/* What kind of entry it is, by its key, its reason and its sign. */
-static bool entry_is_known(struct auditor *a, const struct audit_place *place, const struct db_value *row)
-{
-	struct audit_entry entry = {
-		.account = row[ENTRY_ACCOUNT].i, .seq = row[ENTRY_SEQ].i, .amount = row[ENTRY_AMOUNT].i};
-	struct slice key = row[ENTRY_KEY].s, reason = row[ENTRY_REASON].s;
-	bool own = key.n && key.p[0] == ACCOUNT_OWN_KEY;
-
-	if (entry.seq == 1)
-		return audit_holds(&a->finding, place, slice_is(key, "/opening") && slice_is(reason, "opening"), "key",
-				   "the opening", key);
-	if (slice_is(reason, "credit"))
-		return audit_holds(&a->finding, place, !own, "key", "one that a user can have given", key) &&
-		       audit_holds(&a->finding, place, entry.amount > 0, "amount", "above 0", slice_str("another"));
-	if (!audit_holds(&a->finding, place, kind_of(reason, &entry), "reason", "credit, charge, return or refund",
-			 reason) ||
-	    !audit_holds(&a->finding, place, parse_key(key, reason, &entry), "key",
-			 "/batch_ID/ITEM/REASON/ATTEMPT, of its reason", key) ||
-	    !audit_holds(&a->finding, place, entry.amount != 0 && (entry.amount < 0) == (entry.kind == ENTRY_CHARGE),
-			 "amount", "below 0 of a charge, above 0 of all else", slice_str("another")))
-		return false;
-	note_marker(a, &entry);
-	return true;
-}
-
 static bool follow_entry(struct auditor *a, const struct db_value *row)
 {
-	struct audit_place place = {row[ENTRY_ACCOUNT].i, "ledger entry", row[ENTRY_SEQ].i};
+	struct audit_entry_row entry = {
+		.account = row[ENTRY_ACCOUNT].i,
+		.seq = row[ENTRY_SEQ].i,
+		.amount = row[ENTRY_AMOUNT].i,
+		.balance = row[ENTRY_BALANCE].i,
+		.key = row[ENTRY_KEY].s,
+		.reason = row[ENTRY_REASON].s,
+	};
+	struct audit_place place = {entry.account, "ledger entry", entry.seq};
+	struct audit_entry read;
 
-	if (!audit_equal(&a->finding, &place, "seq", audit_sum(a->chain.last.seq, 1), row[ENTRY_SEQ].i) ||
-	    !audit_equal(&a->finding, &place, "balance", audit_sum(a->balance, row[ENTRY_AMOUNT].i),
-			 row[ENTRY_BALANCE].i) ||
-	    !audit_holds(&a->finding, &place, row[ENTRY_BALANCE].i >= 0, "balance", "0 or more",
-			 slice_str("below 0")) ||
-	    !entry_is_known(a, &place, row))
+	if (!audit_entry_follows(&entry, &place, a->chain.last.seq, a->balance, &a->finding) ||
+	    !audit_entry_read(&entry, &place, &read, &a->finding))
 		return false;
-	a->chain.last.seq = row[ENTRY_SEQ].i;
-	a->balance = row[ENTRY_BALANCE].i;
+	if (read.of_batch)
+		note_marker(a, &read);
+	a->chain.last.seq = entry.seq;
+	a->balance = entry.balance;
 	a->counts.entries++;
 	return true;
 }

@@ -337,6 +337,7 @@ def walk_entities():
     do("fireStep", values={**one, "step": "close"}, body={"input": None, "version": do("getEntity", values=one)["version"]})
     do("getHistory", values={"subject": "entity:doc:one"}, query={"limit": "2"})
     do("getWhy", values={"id": "entity:doc:one"})
+    do("getEvidence", values={"subject": "entity:doc:one"})
 
 
 def start(definition, by="", **more):
@@ -381,6 +382,7 @@ def walk_runs(by=""):
     if not by:
         do("getHistory", values={"subject": run["id"]})
         do("getWhy", values=run)
+        do("getEvidence", values={"subject": run["id"]})
     do("listRuns", query={"status": "COMPLETED", "definitionId": "talk", "unknown": "false", "limit": "1"})
     broken = start("broken", by)
     until("getRun" + by, broken, lambda value: value["status"] == "FAILED")
@@ -502,6 +504,7 @@ def walk_batches():
     ask("cancelBatch", "ALREADY_COMPLETED", held)
     do("listBatches", query={"status": "COMPLETED", "workflow": "pack", "limit": "1"})
     do("getHistory", values={"subject": held["id"]})
+    do("getEvidence", values={"subject": held["id"]})
     do("cancelBatch", 200, batch_of("pack", hold=True))
     slow = batch_of("slow")
     until("getBatch", slow, lambda batch: batch["running"] == 1)

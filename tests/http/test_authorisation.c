@@ -55,12 +55,12 @@ static const char *body_of(const struct route *route)
 	return strcmp(route->method, "GET") == 0 ? NULL : "{}";
 }
 
-/* The things that a subject can be: history and why are walked with each. */
+/* The things that a subject can be: history, evidence and why are walked with each. */
 enum { SUBJECTS = 4 };
 
 static bool names_a_subject(const char *pattern)
 {
-	return strstr(pattern, "/history/") || strstr(pattern, "/why/");
+	return strstr(pattern, "/history/") || strstr(pattern, "/evidence/") || strstr(pattern, "/why/");
 }
 
 /* What stands for a parameter, of alpha; fails the test for one that it does not know. */
@@ -139,7 +139,9 @@ static void walk_what_both_have(struct scene *scene)
 {
 	static const char *const paths[] = {"/api/v1/entities/doc/same", "/api/v1/accounts/same",
 					    "/api/v1/accounts/same/ledger", "/api/v1/history/entity:doc:same",
-					    "/api/v1/why/entity:doc:same"};
+					    "/api/v1/why/entity:doc:same",
+					    "/api/v1/evidence/entity:doc:same",
+					    "/api/v1/evidence/account:same"};
 
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		assert_nothing_of_alpha(must(scene, "GET", paths[i], key_of(BETA, API_KEY_READ), NULL, 200), paths[i]);

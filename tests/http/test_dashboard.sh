@@ -638,6 +638,22 @@ def test_the_chain_is_verified_in_the_browser(dir):
 		page.click(".proof button", "verify the chain")
 		page.shows("Row 2 is not what was written")
 		calm(page)
+		# of an entity, too; and all of it as a file that is checked elsewhere
+		hapax.json("POST", "/api/v1/entities/invoice", {"id": "a:b/c <i>", "data": {}})
+		page.downloads(dir)
+		at(page, "entities/invoice/" + urllib.parse.quote("a:b/c <i>", safe=""))
+		page.click(".proof button", "verify the chain")
+		page.shows("One row is what was written")
+		page.click(".proof button", "download the evidence")
+		page.shows("hapax audit --bundle FILE")
+		file = until(lambda: list(dir.glob("evidence-*.json")), "the file")[0]
+		assert file.name == "evidence-entity_invoice_a_b_c_i_.json", file.name
+		audit = lambda: subprocess.run([server.HAPAX, "audit", "--bundle", file.name], cwd=dir, capture_output=True, text=True)
+		until(lambda: audit().returncode == 0, "the evidence is whole")
+		assert json.loads(file.read_text())["subject"]["head"] in page.text()
+		file.write_text(file.read_text().replace("draft", "drift", 1))
+		assert audit().returncode == 1
+		calm(page)
 
 
 def test_attacks(dir):

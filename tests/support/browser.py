@@ -211,6 +211,10 @@ class Page:
 		with open(path, "wb") as file:
 			file.write(base64.b64decode(data))
 
+	def downloads(self, dir):
+		"""What is saved goes there; of pages without a context of their own."""
+		self.browser.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(dir))
+
 	def violations(self):
 		return self.js("window.violations || []")
 

@@ -182,6 +182,8 @@ sums_up without_a_server
 
 does "entity create" doc d1 && tells "entity create" doc d2 && fails 5 ALREADY_EXISTS "entity create" doc d1
 does "entity show" doc d1 && tells "entity show" doc d1 && does "entity list" doc && tells "entity list" doc && does "entity history" doc d1 && tells "entity history" doc d1
+does evidence entity:doc:d1 && tells evidence entity:doc:d1 -o d1.json && does evidence entity:doc:d1 -o d1.json && does audit --bundle d1.json && tells audit --bundle d1.json &&
+	fails 2 VALIDATION_ERROR audit --bundle nowhere.json && fails 70 INTERNAL evidence entity:doc:d1 -o no/where
 does "entity data" doc d1 '{"a":1}' --version 1 && tells "entity data" doc d2 '{"a":1}' --version 1 && fails 5 CONCURRENCY_ERROR "entity data" doc d1 '{}' --version 1
 does "entity fire" doc d1 send && tells "entity fire" doc d2 send && fails 5 WRONG_STATUS "entity fire" doc d1 send
 try 8 "entity fire" doc d1 lose --json && is_error OUTCOME_UNKNOWN && try 8 "entity fire" doc d2 lose || note "entity fire: $(<err)"
@@ -270,7 +272,7 @@ not_there() {
 	"run "* | "batch "* | "job "*) set -- "$1_0000000000001" ;;
 	"account credit") set -- nobody 5 --key k ;;
 	"account "*) set -- nobody ;;
-	why) set -- nonsense ;;
+	why | evidence) set -- nonsense ;;
 	*) return ;;
 	esac
 	fails 4 NOT_FOUND "$words" "$@"
@@ -432,7 +434,8 @@ job list: --server --json
 job show: --server --json
 job redrive: --server --json
 why: --server --json
-audit: --db --json
+evidence: --output --server --json
+audit: --db --bundle --json
 db status: --db --json
 db migrate: --db --print --json
 db backup: --db --json
