@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Functions of five steps in real workers, one of which is killed every 300 ms, on nodes that are killed in turn; on SQLite one node, on
+# PostgreSQL two. All come to their end, each step's effect is there once by its key, and what is claimed was executed once.
+# FUNCTIONS=1000 for a long one; WORKER_KILLS and NODE_KILLS say when it is left in peace.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import collections
+import os
+import pathlib
+import random
+import server
+import subprocess
+import sys
+import time
+from server import Server, until
+
+FUNCTIONS = int(os.environ.get("FUNCTIONS", "60"))
+WORKER_KILLS = int(os.environ.get("WORKER_KILLS", "25"))
+NODE_KILLS = int(os.environ.get("NODE_KILLS", "5"))
+WORKERS, RUNS = 4, "/api/v1/workflow-runs"
+SEED = random.randrange(1 << 32)
+print(f"# functions_kill: seed {SEED}")
+random.seed(SEED)
+
+# The world: a keyed effect is a file that is made once, as a service does that knows its keys. A claimed one is a line more each time
+# it is executed, as with a service that does not; what is there can be asked.
+WORKER = r'''
+import os, random, sys, time
+import hapax
+
+def keyed(key):
+	with open("keyed/" + key.replace("/", "."), "a"):
+		pass
+	time.sleep(random.uniform(0, 0.3))
+	return key
+
+def claimed(key):
+	with open("claimed", "ab", buffering=0) as file:
+		file.write(key.encode() + b"\n")
+	time.sleep(random.uniform(0, 0.3))
+	return key
+
+def find(key):
+	with open("claimed", "rb") as file:
+		return key if key.encode() in file.read().split(b"\n") else None
+
+@hapax.function("five", version="1")
+def five(ctx, input):
+	said = [ctx.step("reserve", keyed), ctx.step("charge", claimed, effect="claimed", on_unknown="probe", probe=find)]
+	ctx.sleep("a moment", "10ms")
+	said += ctx.all([ctx.later.step("pack", keyed), ctx.later.step("bill", keyed)])
+	said.append(ctx.step("ship", claimed, effect="claimed", on_unknown="probe", probe=find))
+	return {"keys": said}
+
+hapax.work([five], lease="2s", concurrency=8, server=random.choice(open("nodes").read().split()))
+'''
+
+
+class World:
+	def __init__(self, dir, stores):
+		self.dir, self.nodes, self.workers = dir, [], []
+		(dir / "keyed").mkdir()
+		(dir / "claimed").touch()
+		(dir / "worker.py").write_text(WORKER)
+		for n, store in enumerate(stores):
+			(dir / str(n)).mkdir()
+			self.nodes.append((store, self.serve(n, store)))
+		self.tell()
+
+	def serve(self, n, store):
+		return Server(self.dir / str(n), "serve", "--db", store, "--node", f"n{n}")
+
+	def tell(self):
+		(self.dir / "nodes.new").write_text(" ".join(f"http://127.0.0.1:{node.port}" for _, node in self.nodes))
+		(self.dir / "nodes.new").rename(self.dir / "nodes")
+
+	def work(self):
+		env = {**os.environ, "PYTHONPATH": str(pathlib.Path.cwd() / "clients/python")}
+		log = open(self.dir / "workers.log", "ab")
+		self.workers.append(subprocess.Popen([sys.executable, "worker.py"], cwd=self.dir, env=env, stdout=log, stderr=log))
+		log.close()
+
+	def kill_worker(self):
+		worker = self.workers.pop(0)
+		worker.kill()
+		worker.wait()
+		self.work()
+
+	def kill_node(self, n):
+		store, node = self.nodes[n]
+		node.process.kill()
+		node.__exit__()
+		self.nodes[n] = (store, self.serve(n, store))
+		self.tell()
+
+	def ask(self, method, path, body=None, **more):
+		return self.nodes[-1][1].json(method, path, body, **more)
+
+	def __enter__(self):
+		for _ in range(WORKERS):
+			self.work()
+		return self
+
+	def __exit__(self, *_):
+		for worker in self.workers:
+			worker.kill()
+			worker.wait()
+		for _, node in self.nodes:
+			node.__exit__()
+
+
+def start_all(world):
+	def start(n):
+		return world.ask("POST", RUNS, {"definitionId": "five", "input": {"n": n}, "idempotencyKey": f"five-{n}"})
+	until(lambda: "run" in start(0), "somebody who polls for it")
+	return [start(n)["run"]["id"] for n in range(FUNCTIONS)]
+
+
+def over(world):
+	return len((world.dir / "claimed").read_text().split()) >= 2 * FUNCTIONS
+
+
+def harm(world):
+	"""Kills, until there were enough of them or nothing is left to do."""
+	workers = nodes = 0
+	began = time.monotonic()
+	while (workers < WORKER_KILLS or nodes < NODE_KILLS) and not over(world):
+		time.sleep(0.3)
+		if workers < WORKER_KILLS:
+			world.kill_worker()
+			workers += 1
+		if nodes < NODE_KILLS and time.monotonic() - began >= nodes + 1:
+			world.kill_node(nodes % len(world.nodes))
+			nodes += 1
+	return workers, nodes
+
+
+def judge(world, runs):
+	def shown(run):
+		until(lambda: world.ask("GET", f"{RUNS}/{run}")["status"] in ("COMPLETED", "FAILED"), f"{run} to end", seconds=300)
+		return world.ask("GET", f"{RUNS}/{run}")
+	for run in runs:
+		it = shown(run)
+		assert it["status"] == "COMPLETED", it
+		assert [key.split("/")[1] for key in it["output"]["keys"]] == ["reserve", "charge", "pack", "bill", "ship"], it
+	keyed = {path.name for path in (world.dir / "keyed").iterdir()}
+	assert len(keyed) == 3 * FUNCTIONS, f"{len(keyed)} keyed effects, not {3 * FUNCTIONS}"
+	claimed = collections.Counter((world.dir / "claimed").read_text().split())
+	assert len(claimed) == 2 * FUNCTIONS and set(claimed.values()) == {1}, [key for key, n in claimed.items() if n > 1]
+
+
+def each_once(dir, stores):
+	began = time.monotonic()
+	with World(dir, stores) as world:
+		runs = start_all(world)
+		assert len(set(runs)) == FUNCTIONS
+		killed = harm(world)
+		judge(world, runs)
+	done = subprocess.run([server.HAPAX, "audit", "--db", stores[0]], cwd=dir / "0", capture_output=True)
+	assert done.returncode == 0, (done.stdout, done.stderr)
+	print(f"# functions_kill: {FUNCTIONS} functions, {len(stores)} nodes; {killed[0]} workers and {killed[1]} nodes killed, {time.monotonic() - began:.0f} s")
+
+
+def test_sqlite(dir):
+	each_once(dir, ["sqlite:h.db"])
+
+
+def test_postgres(dir):
+	if os.environ.get("HAPAX_TEST_PG"):
+		each_once(dir, [os.environ["HAPAX_TEST_PG"]] * 2)
+
+
+server.run(globals())
+END
