@@ -426,6 +426,9 @@ static bool end_undone(struct function_work *w)
 	if (work_to_undo(w) > 0)
 		return work_refuse(w, HX_BAD_ENTRY, "%lld compensations have not been done",
 				   (long long)work_to_undo(w));
+	for (size_t i = 0; i < w->n; i++)
+		if (entry_is_held(w->entries[i]))
+			return true; /* nobody knows what it has done: CANCELLING, and a person says so */
 	work_drop_open(w);
 	w->to = RUN_CANCELLED;
 	return true;

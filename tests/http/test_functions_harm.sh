@@ -94,6 +94,26 @@ def test_what_nobody_compensates_is_no_compensation(hapax):
 
 
 @on_every_store
+def test_a_cancelled_run_does_not_end_in_doubt(hapax):
+	w = Worker(hapax, "f").begin()
+	w.write(step("a", "begun"), entry("compensate", "a"))
+	w.verb("cancel", status=202)
+	w.write()
+	w.write(step("a", "unknown", error={"message": "no answer"}), end={"state": "undone"})
+	assert w.status() == "CANCELLING" and w.claim() == []
+	assert [i["kind"] for i in hapax.json("GET", "/api/v1/attention", status=200)["items"] if i["id"] == w.run] == ["unknown_step"]
+	w.verb("steps/a/resolve", {"outcome": "done"})
+	w.take().write(step("a", kind="undo"), end={"state": "undone"})
+	assert w.status() == "CANCELLED"
+	w = Worker(hapax, "f").begin()
+	w.write(step("a", "begun"))
+	w.verb("cancel", status=202)
+	w.write()
+	w.write(step("a", "unknown"), end={"state": "undone"})
+	assert w.verb("steps/a/resolve", {"outcome": "done"})["status"] == "CANCELLED", "nothing is left to undo"
+
+
+@on_every_store
 def test_the_step_that_has_failed_has_a_name_that_a_step_can_have(hapax):
 	w = Worker(hapax, "f").begin()
 	w.write(step("a", "failed"), step("b"), entry("step", "b", 1, state="failed"))
