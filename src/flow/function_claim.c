@@ -10,6 +10,7 @@
 #include "flow/answer.h"
 #include "flow/function_parts.h"
 #include "flow/job_work.h"
+#include "flow/run_children.h"
 #include "flow/shapes.h"
 #include "flow/subject_change.h"
 #include "task/states.h"
@@ -34,13 +35,20 @@ DB_STMT(stmt_poll, "function_poll", "tt", "",
 	" AND f.name = " name                                                                                              \
 	" AND (f.version IS NULL OR length(f.name) || ':' || f.name || f.version IN (SELECT value FROM {list3}))"
 
+/* A child hears what its parent has asked before it goes on, and goes no further under who is cancelled: run_children.h, C2. */
+#define IS_STOPPED(r, s)                                                                                               \
+	"(coalesce(" r ".asked, '') IN ('" CHILD_ASKED_CANCEL "', '" CHILD_ASKED_PAUSE "') OR (coalesce(" r ".child, '') = '" CHILD_OPEN "'"   \
+	" AND " s ".status <> 'CANCELLING' AND " RUN_IS_STOPPED(r ".parent") "))"
+
 #define TO "CASE WHEN s.status = 'CANCELLING' THEN 'CANCELLING' ELSE 'RUNNING' END"
 
 /* ?4 wanted   ?5 bytes of inputs   ?6 now   ?7 lease   ?8 op   ?9 worker   ?10 node   ?11 rows [name, version] */
 DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "ii",
 	"WITH picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY c.key, n.value) AS place FROM"
 	" (SELECT value FROM {list2}) n, json_each((SELECT json_group_array(d.subject) FROM (SELECT f.subject FROM hx_function f WHERE"
-	TURNS("n.value") " AND f.turn_at <= ?6 ORDER BY f.turn_at, f.subject LIMIT ?4) d)) c ORDER BY place LIMIT ?4),"
+	TURNS("n.value") " AND f.turn_at <= ?6"
+	" AND NOT EXISTS (SELECT 1 FROM hx_run w JOIN hx_subject o ON o.id = w.subject WHERE w.subject = f.subject AND " IS_STOPPED("w", "o") ")" /* mutant: turn-under-cancel */
+	" ORDER BY f.turn_at, f.subject LIMIT ?4) d)) c ORDER BY place LIMIT ?4),"
 	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(r.input)) OVER (ORDER BY p.place) - length(r.input) AS before"
 	" FROM picked p CROSS JOIN hx_run r ON r.subject = p.id) WHERE before < ?5)"
 	" INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place"
@@ -50,8 +58,8 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "ii",
 		  " (SELECT s.id, s.status AS was, octet_length(r.input) AS bytes FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
 		  " JOIN hx_run r ON r.subject = f.subject WHERE" TURNS("n.value")
 		  " AND f.turn_at <= (SELECT ms FROM moment)"
-		  " AND s.owner IS NULL"
-		  " ORDER BY f.turn_at LIMIT ?4 FOR UPDATE OF s, f SKIP LOCKED) c LIMIT ?4),"
+		  " AND s.owner IS NULL AND NOT " IS_STOPPED("r", "s")
+		  " ORDER BY f.turn_at LIMIT ?4 FOR UPDATE OF s, f, r SKIP LOCKED) c LIMIT ?4),"
 		  " chosen AS MATERIALIZED (SELECT id, was, sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
 		  " won AS (UPDATE hx_subject s SET status = " TO ", version = s.version + 1, op = ?8, updated_at = ?6, seq = s.seq + 1,"
 		  " fence = s.fence + 1, owner = ?9, until = hx_now_ms() + ?7,"
