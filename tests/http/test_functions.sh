@@ -558,6 +558,26 @@ def test_a_run_keeps_the_version_of_its_first_entry(scene):
 	assert other.poll()["turns"] == [] and len(w.poll()["turns"]) == 1
 
 
+@on_every_store
+def test_no_child_starts_after_a_cancel_was_answered(scene):
+	w, kids = scene.begin(), scene.worker()
+	kids.poll()
+	w.write(*(entry("child", f"c{i}", workflow=kids.function) for i in range(3)), end=suspended(("child", "c0")))
+	scene.verb(w, "cancel")
+	assert kids.poll(max=3)["turns"] == []
+	until(lambda: [kid["status"] for kid in scene.hapax.json("GET", f"{RUNS}?parent={w.turn['run']}", status=200)["items"]] == ["CANCELLED"] * 3,
+		"the children's end")
+
+
+@on_every_store
+def test_a_long_journal_grows_as_a_short_one(scene):
+	"""PostgreSQL compared each entry of a call with all of the journal, until its time was over."""
+	w = scene.begin()
+	for k in range(5):
+		w.write(*(entry("value", "v", n=k * 1000 + i, output=1) for i in range(1000)))
+	w.write(end={"state": "completed"})
+
+
 def test_a_restart_ends_no_lease(dir):
 	with Server(dir, "serve") as hapax:
 		w = Worker(hapax, "w1")
