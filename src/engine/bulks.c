@@ -18,6 +18,8 @@
 #define LEAD_BYTES_MAX (256u << 20)
 #define HAND_BYTES_MAX (512u << 20)
 
+_Static_assert(BULK_TOPIC != FUNCTION_TOPIC, "a turn of a function is no reason to look for bulks");
+
 struct bulks {
 	const struct engine_parts *parts;
 	struct feeder feeder;

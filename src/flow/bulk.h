@@ -35,7 +35,7 @@
 #define BULK_LEASE_MS 5000
 #define BULK_PAGE 8 /* items that a hand takes at once */
 #define BULK_CANCEL_SLICE 5000
-#define BULK_TOPIC (INT64_MAX - 4)
+#define BULK_TOPIC (INT64_MAX - 5)
 
 /* What is wanted. Texts outlive whoever carries it out. */
 struct bulk_spec {

@@ -176,10 +176,13 @@ static void hand_next(struct bulk_hand *h, const struct answer *answer);
 
 static void hand_begin(struct bulk_hand *h, const struct answer *answer)
 {
-	struct run_verb_request *rq = arena_zalloc(h->arena, sizeof *rq);
-	struct item_along *along = arena_zalloc(h->arena, sizeof *along);
+	struct run_verb_request *rq;
+	struct item_along *along;
 	const char *words;
 
+	arena_rewind(h->arena, h->mark); /* the runs may be large, each of them */
+	rq = arena_zalloc(h->arena, sizeof *rq);
+	along = arena_zalloc(h->arena, sizeof *along);
 	if (!rq || !along) {
 		task_end(&h->task, HX_TOO_LARGE);
 		return;
@@ -284,6 +287,7 @@ static void hand_read(struct bulk_hand *h, const struct answer *answer)
 	for (size_t i = 0; i < items->n; i++)
 		h->items[i] = (struct bulk_item){db_cell(items, i, 0)->i, db_cell(items, i, 1)->i};
 	h->where = bulk_where(&h->row.spec, h->arena);
+	h->mark = arena_mark(h->arena);
 	if (h->where)
 		hand_begin(h, answer);
 	else

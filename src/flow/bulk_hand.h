@@ -34,6 +34,7 @@ struct bulk_hand {
 	const struct where *where;
 	struct bulk_item items[BULK_PAGE];
 	size_t items_n, at;
+	struct arena_mark mark; /* what an item needs is forgotten with it */
 	struct run_verb verb;
 	const char *result; /* of an item that is recorded alone */
 	struct slice code;

@@ -115,17 +115,22 @@ static enum hx_code drive_task(struct world *w, struct task *task)
 	}
 }
 
-static enum hx_code work(struct world *w)
+static enum hx_code work_within(struct world *w, size_t bytes_max)
 {
 	struct arena arena;
 	struct bulk_hand hand;
 	enum hx_code code;
 
-	arena_init(&arena, 64u << 20);
+	arena_init(&arena, bytes_max);
 	bulk_hand_init(&hand, BULK, 0, 1, -1, &policy, &arena);
 	code = drive_task(w, &hand.task);
 	arena_release(&arena);
 	return code;
+}
+
+static enum hx_code work(struct world *w)
+{
+	return work_within(w, 64u << 20);
 }
 
 static void finish(struct world *w)
@@ -134,6 +139,23 @@ static void finish(struct world *w)
 
 	bulk_finish(&w->unit, &stamp, BULK);
 	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+/* A page has room for one of its items, however large they are. */
+static void an_item_is_forgotten_with_its_end(void **state)
+{
+	struct world *w = *state;
+	char *input = malloc(1u << 20);
+
+	assert_non_null(input);
+	snprintf(input, 1u << 20, "{\"customer\":\"c-1\",\"x\":\"%0*d\"}", 600000, 0);
+	set_scene(w);
+	for (int64_t run = 80; run < 84; run++)
+		start_run(w, run, input);
+	assert_int_equal(freeze(w, 0, 84, "[80,81,82,83]", 4, true), UNIT_WON);
+	assert_int_equal(work_within(w, 1u << 20), HX_OK);
+	assert_true(says(w, &stmt_items, "0 80 done, 1 81 done, 2 82 done, 3 83 done"));
+	free(input);
 }
 
 static void a_slice_is_selected_once(void **state)
@@ -292,13 +314,10 @@ static void arguments_fit_the_verb(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_slice_is_selected_once),
-		TEST(a_cancel_ends_the_selection),
-		TEST(a_selection_goes_on_after_a_crash),
-		TEST(each_is_done_and_told_in_one_unit),
-		TEST(what_matches_no_longer_is_left),
-		TEST(migrates_those_that_fit),
-		TEST(arguments_fit_the_verb),
+		TEST(a_slice_is_selected_once),          TEST(a_cancel_ends_the_selection),
+		TEST(a_selection_goes_on_after_a_crash), TEST(each_is_done_and_told_in_one_unit),
+		TEST(what_matches_no_longer_is_left),    TEST(migrates_those_that_fit),
+		TEST(an_item_is_forgotten_with_its_end), TEST(arguments_fit_the_verb),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
