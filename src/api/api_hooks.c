@@ -250,12 +250,6 @@ static void build_start(struct delivery *d, struct unit *unit)
 	hook_build_start(&d->seen, &d->single.stamp, &d->start.spec, unit);
 }
 
-static void do_start(struct delivery *d)
-{
-	if (make_start(d, d->hook->data, d->key))
-		start_unit(d, build_start);
-}
-
 static void signalled(struct seat *seat, enum hx_code code)
 {
 	struct delivery *d = (struct delivery *)seat;
@@ -270,12 +264,31 @@ static void signalled(struct seat *seat, enum hx_code code)
 		end_failed(d, code == HX_CONFIG_ERROR ? HX_BUSY : code, v->detail ? v->detail : runs_detail(code));
 		return;
 	}
+	if (v->kind == RUN_DEBOUNCE && !v->changed && !v->duplicate) {
+		d->start = (struct run_start){0};
+		decline(d); /* a run of its singleton goes on */
+		return;
+	}
 	if (v->created) {
-		d->start.spec.subject = v->subject;
-		run_row_created(&d->start.spec, &v->stamp, &d->start.row);
+		run_start_take_made(&d->start, v);
 		runs_drive(runs_created(api_parts(d->task.call)->runs, &d->start.spec, &d->start.row));
 	}
 	end_taken(d, v->duplicate);
+}
+
+static void do_start(struct delivery *d)
+{
+	if (!make_start(d, d->hook->data, d->key))
+		return;
+	if (!run_start_is_debounced(&d->start)) {
+		start_unit(d, build_start);
+		return;
+	}
+	d->rq = run_start_debounced(&d->start);
+	d->rq.along = &d->seen.along;
+	d->task.seat.done = signalled;
+	run_verb_init(&d->verb, &d->rq, &d->task.arena);
+	api_task_start(&d->task, &d->verb.task, run_start_lane(&d->start));
 }
 
 static void do_signal(struct delivery *d)

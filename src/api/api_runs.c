@@ -282,26 +282,37 @@ static void write_created(const void *of, struct strbuf *text)
 	run_wait_wrap(of, RUN_CREATED, text);
 }
 
-static void take_created(struct creation *c, const struct run_verb *v)
+static void write_joined(const void *of, struct strbuf *text)
 {
-	c->start.spec.subject = v->subject;
-	run_row_created(&c->start.spec, &v->stamp, &c->start.row);
+	run_wait_wrap(of, RUN_WAS_THERE, text);
 }
 
-static struct api_told told_of(const struct creation *c)
+/* What is known of its end before it is there. */
+static struct api_told told_of(struct creation *c, const struct run_verb *v)
 {
-	return (struct api_told){201, 1, write_created, &c->start.row};
+	if (v->created) {
+		run_start_take_made(&c->start, v);
+		return (struct api_told){201, 1, write_created, &c->start.row};
+	}
+	run_start_take_joined(&c->start, v);
+	return (struct api_told){200, v->version, write_joined, &c->start.row};
 }
 
-/* A run that is there is told as it is afterwards, and the event's id makes trying again safe: it has no record in the unit. */
+/* A run that is there is told as it is afterwards, and the event's id makes trying again safe: it has no record in the unit. A start
+ * that replaces an input has nothing that makes it safe but its record. */
+static bool has_record(const struct run_verb *v)
+{
+	return v->created || (v->joins && v->kind == RUN_DEBOUNCE);
+}
+
 static void runs_add_record(struct run_along *along, const struct run_verb *v, struct unit *unit)
 {
 	struct creation *c = CONTAINER_OF(along, struct signalling, along)->c;
-	struct api_told told = told_of(c);
+	struct api_told told;
 
-	if (!v->created)
+	if (!has_record(v))
 		return;
-	take_created(c, v);
+	told = told_of(c, v);
 	api_gate_carry(c->query.call->gate, &told, unit);
 }
 
@@ -309,15 +320,30 @@ static void runs_record_written(struct run_along *along, const struct unit_resul
 {
 	const struct signalling *s = CONTAINER_OF(along, struct signalling, along);
 
-	if (s->verb.created)
+	if (has_record(&s->verb))
 		api_gate_carried(s->c->query.call->gate, result);
 }
 
 static void tell_signalled(struct creation *c)
 {
-	struct api_told told = told_of(c);
+	struct api_told told = {201, 1, write_created, &c->start.row};
 
 	api_tell(c->query.call, &told);
+}
+
+static void tell_joined(struct creation *c, const struct run_verb *v)
+{
+	struct http_call *call = c->query.call;
+	struct api_told told = told_of(c, v);
+
+	if (!c->wait_ms) {
+		api_tell(call, &told);
+		return;
+	}
+	if (call->gate)
+		api_gate_tell_more(call->gate);
+	api_wait_start(&(struct api_wait){
+		.kind = &run_waits, .call = call, .subject = v->subject, .wait_ms = c->wait_ms, .wrap = RUN_WAS_THERE});
 }
 
 static void signalled(struct seat *seat, enum hx_code code)
@@ -331,14 +357,16 @@ static void signalled(struct seat *seat, enum hx_code code)
 			     s->verb.detail ? s->verb.detail : runs_detail(code), NULL);
 		return;
 	}
-	c->duplicate = s->verb.duplicate;
+	c->duplicate = s->verb.duplicate && s->verb.kind == RUN_EVENT;
 	if (s->verb.created)
-		take_created(c, &s->verb);
-	else if (call->gate)
+		run_start_take_made(&c->start, &s->verb);
+	else if (call->gate && !has_record(&s->verb))
 		api_gate_not_carried(call->gate);
-	c->start.there = c->start.spec.singleton ? s->verb.subject : 0;
+	c->start.there = c->start.spec.singleton || run_start_is_debounced(&c->start) ? s->verb.subject : 0;
 	if (s->verb.created)
 		tell_created(c, tell_signalled);
+	else if (has_record(&s->verb))
+		tell_joined(c, &s->verb);
 	else
 		read_by_key(c);
 	api_task_free(&s->task);
@@ -354,6 +382,8 @@ static void start_signal(void *data)
 		return;
 	s->c = c;
 	s->along = (struct run_along){.add = runs_add_record, .won = runs_record_written};
+	if (!c->signal.name.p)
+		c->signal = run_start_debounced(&c->start);
 	c->signal.workspace = api_workspace(call);
 	c->signal.workflow = slice_str(c->start.spec.machine->definition->name);
 	c->signal.key = c->start.spec.key;
@@ -371,7 +401,7 @@ void api_run_create(struct http_call *call)
 	if (!c || !api_wait_parse(call, &c->wait_ms) || !read_start(call, &c->start, &c->signal))
 		return;
 	c->query.call = call;
-	if (c->signal.name.p) {
+	if (c->signal.name.p || run_start_is_debounced(&c->start)) {
 		if (call->gate)
 			api_gate_acquire(call->gate, start_signal, c);
 		else

@@ -107,6 +107,28 @@ static enum hx_code create(struct start *s, struct hx_error *err)
 	return code ? embed_refuse(err, code, s->start.detail) : HX_OK;
 }
 
+/* Its verb makes a run, or finds one, which is told as it is by now. */
+static enum hx_code create_debounced(struct start *s, struct hx_error *err)
+{
+	struct run_verb_request rq = run_start_debounced(&s->start);
+	struct run_verb verb = {0};
+	enum hx_code code;
+	LOCAL_ARENA(arena, VERB_BYTES_MAX);
+
+	run_verb_init(&verb, &rq, &arena);
+	code = embed_carry_out(s->call.e, run_start_lane(&s->start), &verb.task);
+	if (!code && verb.created) {
+		run_start_take_made(&s->start, &verb);
+		take_row(s->call.reply, &s->start.row);
+		s->call.reply->result.created = 1;
+		runs_drive(runs_created(engine_parts(s->call.e->engine)->runs, &s->start.spec, &s->start.row));
+	} else if (!code) {
+		s->start.there = verb.subject;
+		code = carry_out(s, build_by_key, answered_by_key);
+	}
+	return code ? embed_refuse(err, code, verb.detail ? verb.detail : s->start.detail) : HX_OK;
+}
+
 static enum hx_code read_request(struct start *s, const struct hx_run_request *request, struct hx_error *err)
 {
 	const struct embed_who *who = &s->call.who;
@@ -141,7 +163,7 @@ enum hx_code hx_run_start(struct hx_engine *engine, const struct hx_caller *call
 	if (!code)
 		code = read_request(&s, &own, err);
 	if (!code)
-		code = create(&s, err);
+		code = run_start_is_debounced(&s.start) ? create_debounced(&s, err) : create(&s, err);
 	if (code == HX_NOT_FOUND) /* no definition, and nobody polls for a function of that name */
 		code = error_set(err, code, "no workflow \"%s\" of kind run", excerpt_of(slice_str(own.workflow)).text);
 	return embed_end(&s.call, code, /* also= */ HX_OK, ret_result, err);

@@ -97,6 +97,37 @@ void run_start_take_created(struct run_start *start, const struct single *single
 	run_row_created(&start->spec, &single->stamp, &start->row);
 }
 
+/* ---- the verb that does either ---- */
+
+struct run_verb_request run_start_debounced(const struct run_start *start)
+{
+	return (struct run_verb_request){
+		.kind = RUN_DEBOUNCE,
+		.workspace = start->spec.workspace,
+		.workflow = slice_str(start->spec.machine->definition->name),
+		.key = start->spec.key,
+		.start = &start->spec,
+		.reason = slice_str("another start has replaced its input"),
+		.requester = start->spec.requester,
+		.policy = runs_policy(engine_parts(start->engine)->runs),
+	};
+}
+
+void run_start_take_made(struct run_start *start, const struct run_verb *verb)
+{
+	start->spec.subject = verb->subject;
+	run_row_created(&start->spec, &verb->stamp, &start->row);
+}
+
+void run_start_take_joined(struct run_start *start, const struct run_verb *verb)
+{
+	start->row = verb->row;
+	start->row.input = start->spec.input;
+	start->row.attributes = verb->attributes;
+	start->row.version = verb->version;
+	start->row.updated_at = verb->stamp.at.ms;
+}
+
 /* ---- the unit that finds ---- */
 
 void run_start_build_locate(const struct run_start *start, struct unit *unit)

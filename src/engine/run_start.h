@@ -5,6 +5,8 @@
  *                                └ lost ─▶ unit that reads by its key ─▶ the run that is there
  *                                          (of a singleton: that locates it, and then one that reads it)
  *
+ * Of a workflow with a debounce that is more than one unit: run_start_is_debounced() starts go by a verb (flow/run_verb.h).
+ *
  * Insert and see, never look and insert: two that start with one key at the same moment get one run. The caller carries the
  * units out, because what goes between them is its own: a record of an Idempotency-Key, or nothing.
  */
@@ -13,6 +15,7 @@
 #include "base/json.h"
 #include "engine/engine.h"
 #include "engine/runs.h"
+#include "flow/run_verb.h"
 #include "flow/single.h"
 
 /* What the engine calls runs that it starts itself; no caller may. */
@@ -48,6 +51,17 @@ void run_start_build(struct run_start *start, const struct single *single, struc
 enum hx_code run_start_answered(const struct unit_result *result);
 /* The row, from what is known before that unit runs. */
 void run_start_take_created(struct run_start *start, const struct single *single);
+
+static inline bool run_start_is_debounced(const struct run_start *start)
+{
+	return start->spec.debounce.name != 0;
+}
+/* Of such a one; the caller adds what goes along. */
+struct run_verb_request run_start_debounced(const struct run_start *start);
+/* That verb has ended, and has made no run: the row of the one whose input it has replaced, while the verb's texts live. */
+void run_start_take_joined(struct run_start *start, const struct run_verb *verb);
+/* The same, and it has made one. */
+void run_start_take_made(struct run_start *start, const struct run_verb *verb);
 
 /* May another one be there? Without a key or a singleton it may not. */
 static inline bool run_start_may_find(const struct run_start *start)

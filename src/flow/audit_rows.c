@@ -7,11 +7,12 @@
 /* clang-format off */
 
 /* One row: how many there were, the last of them, the first without a subject. */
-#define NOUNS(table)                                                                                                   \
+#define NOUNS(table, of)                                                                                               \
 	"SELECT count(*), max(x.subject), min(CASE WHEN s.id IS NULL THEN x.subject END)"                              \
-	" FROM (SELECT subject FROM " table " WHERE subject > ?1 ORDER BY subject LIMIT ?2) x"                         \
-	" LEFT JOIN hx_subject s ON s.id = x.subject"
-#define NOUN_STMT(label, table) {.name = "audit_" label, .sql = NOUNS(table), .in = "ii", .out = "iii"}
+	" FROM (SELECT subject, " of " AS whose FROM " table " WHERE subject > ?1 ORDER BY subject LIMIT ?2) x"        \
+	" LEFT JOIN hx_subject s ON s.id = x.whose"
+#define NOUN_STMT_OF(label, table, of) {.name = "audit_" label, .sql = NOUNS(table, of), .in = "ii", .out = "iii"}
+#define NOUN_STMT(label, table) NOUN_STMT_OF(label, table, "subject")
 
 static const struct {
 	struct db_stmt stmt;
@@ -20,7 +21,8 @@ static const struct {
 } nouns[] = {
 	{NOUN_STMT("entities", "hx_entity"),     "the subject of this entity", NULL},
 	{NOUN_STMT("jobs", "hx_job"),            "the subject of this job", "job"},
-	{NOUN_STMT("runs", "hx_run"),            "the subject of this run, and with it the head of its history", "run"},
+	/* Another key of a run is a row without a subject of its own (flow/debounce.h). */
+	{NOUN_STMT_OF("runs", "hx_run", "coalesce(alias_of, subject)"), "the subject of this run, and with it the head of its history", "run"},
 	{NOUN_STMT("batches", "hx_batch"),    "the subject of this batch, and with it the head of its history", "batch"},
 	{NOUN_STMT("accounts", "hx_account"), "the subject of this account", NULL},
 };

@@ -75,7 +75,7 @@ DB_STMT(stmt_count, "function_count_journal", "ii", "i",
 DB_STMT(stmt_steps, "function_read_steps", "i", ENTRY_OUT "i",
 	STEPS "?1 ORDER BY e.i");
 DB_STMT(stmt_key_steps, "function_read_key_steps", "tt", ENTRY_OUT "i",
-	STEPS "(SELECT k.subject FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2) ORDER BY e.i");
+	STEPS "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2) ORDER BY e.i");
 
 /* ?2: as it was read. Whatever else has changed the function, or its journal, has raised it. */
 DB_STMT(stmt_write, "function_write", "iiiiiittiiitiiti", "",

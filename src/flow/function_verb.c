@@ -226,6 +226,10 @@ static enum hx_code decide_kind(struct run_verb *v, const struct answer *answer,
 	case RUN_MIGRATE:
 		return refused(v->work, HX_CANNOT_MIGRATE,
 			       "a function has no definition here: its version is that of its workers");
+	case RUN_DEBOUNCE: /* its key is this one's: that is the answer */
+		v->duplicate = true;
+		*ret_unchanged = true;
+		return HX_OK;
 	case RUN_RESTART:
 	case RUN_OBEY:
 		break;

@@ -5,6 +5,7 @@
 #include "flow/run.h"
 
 #include "flow/attribute.h"
+#include "flow/debounce.h"
 #include "flow/function.h"
 #include "flow/page.h"
 #include "flow/singleton.h"
@@ -48,10 +49,10 @@ DB_STMT(stmt_read_job, "run_read_job", "i", JOB_OUT,
 	"SELECT {ord}" JOB_COLUMNS_SQL " FROM hx_run r JOIN hx_job j ON j.subject = r.job JOIN hx_subject s ON s.id = r.job"
 	"{join} WHERE r.subject = ?1");
 
-#define OF_KEY "(SELECT k.subject FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
+#define OF_KEY "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
 
 DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT "i",
-	"SELECT " RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM " WHERE r.workspace = ?1 AND r.run_key = ?2");
+	"SELECT " RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM " WHERE r.subject = " OF_KEY);
 
 DB_STMT(stmt_read_key_steps, "run_read_key_steps", "tt", STEP_OUT,
 	"SELECT " STEP_COLUMNS_SQL " FROM hx_run_step t WHERE t.run = " OF_KEY " ORDER BY t.position");
@@ -61,8 +62,8 @@ DB_STMT(stmt_read_key_job, "run_read_key_job", "tt", JOB_OUT,
 	" WHERE r.subject = " OF_KEY);
 
 DB_STMT(stmt_find_key, "run_find_key", "tt", "it",
-	"SELECT subject, workflow FROM hx_run WHERE run_key = ?2"
-	" AND workspace = ?1"
+	"SELECT " RUN_OF_ALIAS("k") ", k.workflow FROM hx_run k WHERE k.run_key = ?2"
+	" AND k.workspace = ?1"
 );
 
 DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
@@ -183,6 +184,10 @@ void run_describe(struct run_spec *spec, struct arena *arena)
 	spec->attributes = attributes_of(attributes, &env, arena);
 	spec->singleton = singleton_name(&spec->machine->definition->limits, spec->workspace,
 					 spec->machine->definition->name, spec->input, arena);
+	spec->debounce = debounce_of(&spec->machine->definition->limits, spec->workspace,
+				     spec->machine->definition->name, spec->input, arena);
+	if (spec->debounce.name)
+		spec->due_in_ms = 0; /* nobody drives it at once */
 }
 
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
@@ -190,6 +195,8 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
 	bool function = spec->machine->definition->is_function;
 
+	if (spec->debounce.name)
+		debounce_take(unit, &spec->debounce, spec->subject); /* mutant: debounce-outside-unit -> ; */
 	if (spec->singleton && !spec->joins)
 		singleton_take(unit, spec->singleton, spec->subject); /* mutant: singleton-outside-unit -> ; */
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
@@ -204,6 +211,8 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 		singleton_join(unit, spec->singleton, spec->subject);
 	if (function)
 		function_create(unit, stamp, spec);
+	else if (spec->debounce.name)
+		debounce_begin(unit, &spec->debounce, spec->subject, spec->machine->definition->timeout_ms);
 	else if (!spec->due_in_ms)
 		unit_wake(unit, RUN_TOPIC);
 }

@@ -118,6 +118,15 @@ typedef const struct run_machine *(*run_machine_fn)(const void *context, struct 
 
 /* ---- units ---- */
 
+/* Starts that are one while it has not begun (flow/debounce.h). */
+struct debounce {
+	int64_t name;               /* below 0; 0: none */
+	int64_t for_ms, at_most_ms; /* at_most_ms 0: for ever */
+};
+
+/* What has the row of a key `k`: the run itself, or that whose other key it is. */
+#define RUN_OF_ALIAS(k) "coalesce(" k ".alias_of, " k ".subject)"
+
 struct run_spec {
 	int64_t subject;
 	struct slice workspace, requester;
@@ -125,15 +134,17 @@ struct run_spec {
 	struct slice traceparent; /* empty: none */
 	const struct run_machine *machine;
 	struct slice input;
-	bool input_given;        /* false: the caller named none, so it is compared with nothing */
-	struct slice attributes; /* run_describe() */
-	int64_t singleton;       /* the same: its name (flow/singleton.h); 0: it is none */
-	bool joins;              /* it is no start that is answered with the one that is there */
+	bool input_given;         /* false: the caller named none, so it is compared with nothing */
+	struct slice attributes;  /* run_describe() */
+	int64_t singleton;        /* the same: its name (flow/singleton.h); 0: it is none */
+	struct debounce debounce; /* the same; not of what is no start */
+	bool joins;               /* it is no start that is answered with the one that is there */
 	int64_t due_in_ms; /* 0: at once. Who drives it at once by itself gives itself a moment before others do */
 };
 /* What it is searched by, and whether it is a singleton, from its workspace, machine and input; before run_create(). Into the arena, which remembers whether there was room. */
 void run_describe(struct run_spec *spec, struct arena *arena);
-/* LOST: the key has a run, which run_read_key() finds; or its singleton has one, which singleton_find() does. */
+/* LOST: the key has a run, which run_read_key() finds; or its singleton has one, which singleton_find() does, or its debounce,
+ * debounce_find(). */
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
 
 /* When the time of such a run is over, that counts from then; 0: never. */

@@ -34,6 +34,7 @@ static void plan(struct run_drive *d, const struct answer *answer)
 	if (!d->slot.name)
 		d->slot = run_limit_of(&d->row, d->policy, d->arena);
 	d->rate = run_rate_of(&d->row, d->policy, d->arena);
+	d->debounce = run_debounce_of(&d->row, d->arena);
 	moves = run_plan(d, answer);
 
 	if (d->wants_children && !d->arena->failed) {

@@ -138,6 +138,7 @@ struct run_drive {
 	struct run_row row;
 	struct slot slot; /* of its limit; .name 0: it has none */
 	struct rate rate; /* that its beginning is counted by; the same */
+	int64_t debounce; /* of a run that may be joined until it begins: its name (debounce.h); 0: it is none */
 	bool too_early;   /* of both it is the second that was full */
 	bool holding;     /* row.fence is ours */
 	struct run_move move;
@@ -168,6 +169,8 @@ struct run_drive {
 
 /* The slot that it needs to be at work (run_limit.c); .name 0: none. Its key is in the arena. */
 struct slot run_limit_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena);
+/* While it is open to starts (debounce.h): the name of these; 0: it is not, or has none. */
+int64_t run_debounce_of(const struct run_row *row, struct arena *arena);
 /* The rate that its beginning counts under; .name 0: none, or it has begun. */
 struct rate run_rate_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena);
 

@@ -8,6 +8,7 @@
  * The key is that of the version of the definition that the run keeps, the number that of the one in force: who raises it lets those
  * go on that wait. A part of a run has the key of the run around it: the work is that one's.
  */
+#include "flow/debounce.h"
 #include "flow/run_parts.h"
 
 struct slot run_limit_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena)
@@ -45,6 +46,15 @@ struct rate run_rate_of(const struct run_row *row, const struct run_policy *poli
 	rate.max = limit.max;
 	rate.per_ms = limit.per_ms;
 	return rate;
+}
+
+int64_t run_debounce_of(const struct run_row *row, struct arena *arena)
+{
+	const struct run_definition *whole = row->machine->definition;
+
+	if (!whole->limits.debounce.for_ms || row->parent || !debounce_is_open(row))
+		return 0;
+	return debounce_of(&whole->limits, row->workspace, whole->name, row->input, arena).name;
 }
 
 /* Goes it on to hold the run, or is a worker to? */
@@ -87,6 +97,8 @@ static void add_slot_early(const struct run_drive *d, struct unit *unit)
 
 void run_add_slot(const struct run_drive *d, struct unit *unit)
 {
+	if (d->debounce && !d->holding) /* a start comes before it, or after it */
+		slot_lock(unit, &(struct slot){.name = d->debounce});
 	if (begins(d))
 		rate_take(unit, &d->rate, d->row.subject); /* mutant: rate-outside-the-claim -> ; */
 	else if (d->rate.name)

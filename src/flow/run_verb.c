@@ -12,26 +12,12 @@
 #include "model/text.h"
 #include "task/states.h"
 
-#define TRIES_MAX 16 /* of a write that others were faster than */
 #define TEXT_BYTES_MAX 4096
 
-static void end_run_verb(struct run_verb *v, enum hx_code code, const char *detail)
-{
-	v->detail = detail;
-	task_end(&v->task, code);
-}
-
-/* Nothing has to be written: what was wanted is so already. */
-static void end_unchanged(struct run_verb *v)
-{
-	v->changed = false;
-	end_run_verb(v, HX_OK, NULL);
-}
-
 static const char *const verb_names[] = {
-	[RUN_CANCEL] = "cancel",   [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",   [RUN_RETRY] = "retry",
-	[RUN_EVENT] = "event",     [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve", [RUN_OBEY] = "asked",
-	[RUN_RESTART] = "restart", [RUN_MIGRATE] = "migrate",
+	[RUN_CANCEL] = "cancel",   [RUN_PAUSE] = "pause",     [RUN_RESUME] = "resume",     [RUN_RETRY] = "retry",
+	[RUN_EVENT] = "event",     [RUN_APPROVE] = "approve", [RUN_RESOLVE] = "resolve",   [RUN_OBEY] = "asked",
+	[RUN_RESTART] = "restart", [RUN_MIGRATE] = "migrate", [RUN_DEBOUNCE] = "debounce",
 };
 
 /* Does this verb lead there from where the run stands? */
@@ -43,10 +29,29 @@ static bool leads(const struct run_verb *v, const char *to)
 			 slice_str(to));
 }
 
+/* Should it stand in line for a slot, or have been woken for one: that is for another. */
+static void leave_line(struct run_verb *v)
+{
+	v->slot = run_limit_of(&v->row, v->rq->policy, v->arena); /* mutant: line-not-left */
+}
+
+/* With its new input it may be counted by other keys: it comes to its limits anew, at its own age. */
+static void prepare_join(struct run_verb *v, const struct answer *answer)
+{
+	struct run_spec spec = {.workspace = v->row.workspace, .machine = v->row.machine, .input = v->rq->start->input};
+
+	run_describe(&spec, v->arena);
+	v->attributes = spec.attributes;
+	v->alias = answer->more_ids[0];
+	leave_line(v);
+}
+
 static void write_to(struct run_verb *v, const struct answer *answer, const char *to)
 {
 	DEBUG_ASSERT(leads(v, to));
 	v->singleton = verb_singleton(v, to);
+	if (v->joins)
+		prepare_join(v, answer);
 	v->to = to;
 	v->changed = true;
 	if (!v->in_part) {
@@ -104,12 +109,6 @@ static bool is_settled(const struct run_row *row)
 	settled &= !may_have_children(row);                           /* mutant: cancelled-with-children */
 	settled &= !row->job || strcmp(row->status, RUN_FAILED) == 0; /* mutant: cancelled-at-worker */
 	return settled;
-}
-
-/* Should it stand in line for a slot, or have been woken for one: that is for another. */
-static void leave_line(struct run_verb *v)
-{
-	v->slot = run_limit_of(&v->row, v->rq->policy, v->arena); /* mutant: line-not-left */
 }
 
 static void decide_cancel(struct run_verb *v, const struct answer *answer)
@@ -205,11 +204,6 @@ static bool is_called(const struct run_step *step, struct slice name)
 	return slice_is(name, step->name);
 }
 
-static bool awaits_event(const struct run_step *step, struct slice name)
-{
-	return step->type == RUN_EXTERNAL_EVENT && slice_is(name, step->event);
-}
-
 /*
  * A step of a part is meant: the verb is that part's, which is another run, if it stands there. True: it was found, and is read;
  * or it was not, and that is told.
@@ -259,17 +253,15 @@ static void write_event(struct run_verb *v, const struct answer *answer)
 	write_to(v, answer, v->row.status);
 }
 
-static const char no_such_event[] = "no step of the run waits for an event of this name";
-
 static void decide_event(struct run_verb *v, const struct answer *answer)
 {
-	struct run_place place = run_definition_search(v->row.definition, awaits_event, v->rq->name);
+	struct run_place place = run_definition_search(v->row.definition, verb_awaits_event, v->rq->name);
 
 	if (answer->result->rows[VERB_LINE_SEEN].n) {
 		v->duplicate = true;
 		end_unchanged(v);
 	} else if (!place.step) {
-		end_unnamed(v, no_such_event);
+		end_unnamed(v, VERB_NO_SUCH_EVENT);
 	} else if (!leads(v, v->row.status) || v->row.position > place.position) {
 		end_run_verb(v, HX_WRONG_STATUS, "the run is past the step that this event is for");
 	} else if (db_cell(&answer->result->rows[VERB_LINE_COUNT], 0, 0)->i >= RUN_EVENTS_MAX) {
@@ -278,6 +270,17 @@ static void decide_event(struct run_verb *v, const struct answer *answer)
 		v->awaits = join(v, RUN_AWAITS_EVENT, v->rq->name, "");
 		write_event(v, answer);
 	}
+}
+
+/* Its key has a run, or it is that of its singleton and goes on: that is the answer. Else its input is replaced. */
+static void decide_debounce(struct run_verb *v, const struct answer *answer)
+{
+	v->due = false;
+	v->duplicate = !v->by_name;
+	if (v->joins)
+		write_to(v, answer, v->row.status);
+	else
+		end_unchanged(v);
 }
 
 static void decide_approve(struct run_verb *v, const struct answer *answer)
@@ -404,10 +407,10 @@ static void decide_asked(struct run_verb *v, const struct answer *answer)
 static void run_verb_decide(struct run_verb *v, const struct answer *answer)
 {
 	static void (*const decisions[])(struct run_verb *, const struct answer *) = {
-		[RUN_CANCEL] = decide_cancel,   [RUN_PAUSE] = decide_pause, [RUN_RESUME] = decide_resume,
-		[RUN_RETRY] = decide_retry,     [RUN_EVENT] = decide_event, [RUN_APPROVE] = decide_approve,
-		[RUN_RESOLVE] = decide_resolve, [RUN_OBEY] = decide_asked,  [RUN_RESTART] = decide_restart,
-		[RUN_MIGRATE] = decide_migrate,
+		[RUN_CANCEL] = decide_cancel,   [RUN_PAUSE] = decide_pause,       [RUN_RESUME] = decide_resume,
+		[RUN_RETRY] = decide_retry,     [RUN_EVENT] = decide_event,       [RUN_APPROVE] = decide_approve,
+		[RUN_RESOLVE] = decide_resolve, [RUN_OBEY] = decide_asked,        [RUN_RESTART] = decide_restart,
+		[RUN_MIGRATE] = decide_migrate, [RUN_DEBOUNCE] = decide_debounce,
 	};
 
 	decisions[v->rq->kind](v, answer);
@@ -434,99 +437,31 @@ static void start_reading(struct run_verb *v, const struct answer *answer)
 		end_run_verb(v, HX_TOO_LARGE, NULL);
 }
 
-/* The run comes with its event, if the definition has a step for it; where it has none, only one that is there can. */
-static bool may_start(const struct run_verb *v)
-{
-	if (v->rq->start && v->rq->start->machine->definition->is_function)
-		return true;
-	return v->rq->start && run_definition_search(v->rq->start->machine->definition, awaits_event, v->rq->name).step;
-}
-
-static bool is_singleton(const struct run_verb *v)
-{
-	return v->rq->start && v->rq->start->singleton;
-}
-
-static void start_run(struct run_verb *v, const struct answer *answer)
-{
-	v->subject = id_next(answer->ids, answer->now);
-	v->stamp = flow_stamp(answer);
-	v->created = true;
-	v->changed = true;
-	v->status = RUN_PENDING;
-	v->version = 1;
-	task_go(&v->task, VERB_STARTING);
-}
-
 static void take_new(struct run_verb *v, const struct answer *answer)
 {
 	start_reading(v, answer);
 	if (v->task.at != VERB_READING || v->subject)
 		return;
-	if (may_start(v)) {
+	if (verb_may_start(v)) {
 		v->awaits = join(v, RUN_AWAITS_EVENT, v->rq->name, "");
-		start_run(v, answer);
-	} else if (v->rq->key.p || is_singleton(v)) {
+		verb_start(v, answer);
+	} else if (v->rq->key.p || (v->rq->start && v->rq->start->singleton)) {
 		task_go(&v->task, VERB_FINDING);
 	} else {
-		end_run_verb(v, HX_NOT_FOUND, no_such_event);
+		end_run_verb(v, HX_NOT_FOUND, VERB_NO_SUCH_EVENT);
 	}
 }
 
-static void end_duplicate(struct run_verb *v)
-{
-	v->duplicate = true;
-	v->created = false;
-	end_unchanged(v);
-}
-
-static bool along_lost(const struct run_verb *v, const struct answer *answer)
+bool verb_ends_along(struct run_verb *v, const struct answer *answer)
 {
 	struct run_along *along = v->rq->along;
 
-	return answer->result->verdict == UNIT_LOST && along && along->lost && along->lost(along, answer->result);
-}
-
-static void take_started(struct run_verb *v, const struct answer *answer)
-{
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		if (v->rq->along)
-			v->rq->along->won(v->rq->along, answer->result);
-		end_run_verb(v, HX_OK, NULL);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		v->subject = 0;
-		v->created = false;
-		if (along_lost(v, answer))
-			end_duplicate(v);
-		else
-			task_go(&v->task, VERB_FINDING);
-		break;
-	case UNIT_FAILED:
-		end_run_verb(v, flow_failure(answer->result), NULL);
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&v->task, VERB_LOOKING_UP);
-		break;
-	}
-}
-
-static void run_verb_take_found(struct run_verb *v, const struct answer *answer)
-{
-	enum hx_code code = HX_STORE_UNAVAILABLE;
-
-	if (answer->result->verdict == UNIT_WON)
-		code = run_found(answer->result, v->rq->workflow, &v->subject);
-	if (code == HX_KEY_REUSED && !v->rq->start)
-		code = HX_NOT_FOUND;
-	if (code == HX_NOT_FOUND && is_singleton(v) && may_start(v) && ++v->tries < TRIES_MAX)
-		start_run(v, answer); /* the one that was there has ended meanwhile */
-	else if (code)
-		end_run_verb(v, code, code == HX_NOT_FOUND && v->rq->start ? no_such_event : NULL);
-	else
-		task_go(&v->task, VERB_READING);
+	if (answer->result->verdict != UNIT_LOST || !along || !along->lost || !along->lost(along, answer->result))
+		return false;
+	v->duplicate = true;
+	v->created = false;
+	end_unchanged(v);
+	return true;
 }
 
 /* Another run goes on in its place, and is named. */
@@ -572,6 +507,8 @@ static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 	code = v->rq->along && v->rq->along->check && !v->in_part ? v->rq->along->check(v->rq->along, &v->row) : HX_OK;
 	if (code)
 		end_run_verb(v, code, NULL);
+	else if (v->by_name && !verb_meets(v, answer))
+		return;
 	else if (v->rq->kind == RUN_EVENT && answer->result->rows[VERB_LINE_SEEN].n && !is_function(v))
 		run_verb_decide(v, answer); /* whatever the run is by now */
 	else if (v->row.restarted_by)       /* mutant: restarted-goes-on -> if (0) */
@@ -587,10 +524,12 @@ static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 /* Somebody was faster. What was decided need not hold any more; where a version was asked for, it does not. */
 static void take_lost(struct run_verb *v, const struct answer *answer)
 {
-	if (along_lost(v, answer))
-		end_duplicate(v);
-	else if (v->tries++ == TRIES_MAX || v->rq->version)
+	if (verb_ends_along(v, answer))
+		return;
+	if (v->tries++ == verb_tries_max(v) || v->rq->version)
 		end_run_verb(v, HX_CONCURRENCY_ERROR, "the run was changed by somebody else in between");
+	else if (v->joins)
+		task_go(&v->task, VERB_FINDING); /* it has begun, or the key has a run by now */
 	else
 		start_reading(v, answer);
 }
@@ -641,8 +580,8 @@ static const char *run_verb_words(const struct run_verb *v)
 
 static const TASK_STATES(struct run_verb) run_verb_states[] = {
 	[VERB_NEW] = {"new", take_new},
-	[VERB_STARTING] = {"starting the run with its event", take_started, verb_build_start},
-	[VERB_FINDING] = {"finding it by its key", run_verb_take_found, verb_build_find},
+	[VERB_STARTING] = {"starting the run", verb_take_started, verb_build_start},
+	[VERB_FINDING] = {"finding it by its key", verb_take_found, verb_build_find},
 	[VERB_READING] = {"reading", run_verb_take_read, verb_build_read},
 	[VERB_FUNCTION] = {"reading its journal", function_verb_take, function_verb_read},
 	[VERB_WRITING] = {.words = run_verb_words, .take = run_verb_take_written, .commit = verb_build_write},
@@ -679,6 +618,8 @@ static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_
 	PART(TEXT, struct run_verb, to),
 	PART(SLICE, struct run_verb, event_id, awaits),
 	PART_WITH(INNER, struct run_verb, slot, &slot_shape),
+	PART(FRESH, struct run_verb, alias),
+	PART(SLICE, struct run_verb, attributes),
 	PART_WITH(INNER, struct run_verb, stamp, &stamp_shape));
 
 TASK_KIND_STAMPED(run_verb_kind, "verb", struct run_verb, run_verb_states, .shape = &run_verb_shape);

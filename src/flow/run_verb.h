@@ -9,7 +9,9 @@
  *      └──────────────────────────────────────────┴▶ FINDING it ─┬─▶ READING, as below
  *                                                                └ HX_NOT_FOUND, HX_KEY_REUSED: of another workflow
  *
- * Insert and see, never look and insert. A key keeps its run for ever, so what was found stays true.
+ * Insert and see, never look and insert. A key keeps its run for ever, so what was found stays true. A start that is debounced goes the
+ * same way without an event: what it finds is the run of its key, which is left as it is, or the one that it replaces the input of
+ * (`joins`); where that has begun meanwhile it starts again.
  *
  *   START ─▶ READING ─┬ refused: HX_NOT_FOUND, HX_RUN_EXPIRED, HX_WRONG_STATUS, HX_CONCURRENCY_ERROR …
  *               ▲     ├ nothing to do (cancelled already, an event seen before): HX_OK, `changed` is false
@@ -32,6 +34,7 @@
  *   restart   FAILED, COMPLETED, no child                 the same                a new run goes on in its place (run_restart.h)
  *   event     not terminal, a step that takes it ahead    the same                a row; due now if it awaits it
  *   approve   WAITING, PAUSED or PENDING at that step     the same                a row, once; due now unless paused
+ *   debounce  PENDING, never begun, nobody's              the same                another input, and another key; due later
  *   migrate   PENDING WAITING PAUSED FAILED CANCELLING,   the same                of another version of its definition, with its parts
  *             no step under way or unknown, no part                               (run_migrate.h); due now, if it goes on by itself
  *   asked     what its parent asks for is done as above; what does not lead anywhere is dropped. A parent may cancel
@@ -71,7 +74,8 @@ enum run_verb_kind {
 	RUN_RESOLVE,
 	RUN_RESTART,
 	RUN_MIGRATE,
-	RUN_OBEY, /* what its parent asks for (run_children.h): one of the first four */
+	RUN_OBEY,     /* what its parent asks for (run_children.h): one of the first four */
+	RUN_DEBOUNCE, /* a start, of a workflow that has one (debounce.h): it makes a run, or replaces the input of one */
 };
 
 /* Something that goes into the very unit that writes (the record of an Idempotency-Key, of a delivery). */
@@ -93,10 +97,10 @@ struct run_verb_request {
 	struct slice workspace;
 	int64_t subject;            /* 0: it is found by its key */
 	struct slice workflow, key; /* .p NULL: none */
-	const struct run_spec
-		*start;    /* event: the run that is made where the key has none, but for its subject; NULL: none is */
-	int64_t version;   /* what it must be; 0: any */
-	struct slice name; /* of the event, of the step */
+	const struct run_spec *
+		start; /* event, debounce: the run that is made where the key has none, but for its subject; NULL: none is */
+	int64_t version;       /* what it must be; 0: any */
+	struct slice name;     /* of the event, of the step */
 	struct slice event_id; /* empty: a fresh one */
 	bool own_id;           /* it is the engine's own: no caller's is ever the same */
 	struct slice data; /* of the event, of the decision; resolve: the output; migrate: old and new names. JSON */
@@ -125,17 +129,21 @@ struct run_verb {
 	struct run_restart restart; /* .subject: the new run */
 	struct run_migration migration;
 	bool created; /* with the run itself, as `start` has it */
+	bool joins;   /* its start has replaced the input of a run that has not begun */
 	/* private: run_verb.c */
 	enum run_verb_kind kind; /* the request's; of what its parent asks for, that */
 	int64_t subject;         /* the request's, or as it was found; or the part of it whose step is meant */
 	bool in_part;            /* it is; what is told is of the run itself */
 	struct run_row row;
-	const char *to;        /* the status after it */
-	bool due;              /* the write makes the run due at once */
-	struct slice event_id; /* of its row; while reading, for a decision, without the redo */
-	struct slice awaits;   /* of a run that waits for it: its name */
-	struct slot slot;      /* whose line it leaves; .name 0: none */
-	int64_t singleton;     /* it counts again (singleton.h); 0: it is none */
+	const char *to;          /* the status after it */
+	bool due;                /* the write makes the run due at once */
+	struct slice event_id;   /* of its row; while reading, for a decision, without the redo */
+	struct slice awaits;     /* of a run that waits for it: its name */
+	struct slot slot;        /* whose line it leaves; .name 0: none */
+	int64_t singleton;       /* it counts again (singleton.h); 0: it is none */
+	bool by_name;            /* a start that is debounced: what was found is not the run of its key */
+	int64_t alias;           /* of such a one: for the row of its key */
+	struct slice attributes; /* the same: of the run with its new input; .p NULL: none */
 	unsigned tries;
 	struct stamp stamp;
 	struct function_work *work; /* of a function (function_verb.h); NULL: it is none */

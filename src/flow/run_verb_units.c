@@ -1,4 +1,5 @@
 /* The units of the run's verbs. See run_verb.h for what each of them changes, and run_verb_parts.h. */
+#include "flow/debounce.h"
 #include "flow/function_verb.h"
 #include "flow/run_verb_parts.h"
 #include "flow/singleton.h"
@@ -65,7 +66,9 @@ int64_t verb_singleton(const struct run_verb *v, const char *to)
 
 void verb_build_find(const struct run_verb *v, struct unit *unit)
 {
-	if (v->rq->start && v->rq->start->singleton)
+	if (v->rq->start && v->rq->start->debounce.name)
+		debounce_find(unit, v->rq->start);
+	else if (v->rq->start && v->rq->start->singleton)
 		singleton_find(unit, v->rq->workspace, v->rq->key, v->rq->start->singleton, /* ended= */ false);
 	else
 		run_find_key(unit, v->rq->workspace, v->rq->key);
@@ -96,8 +99,10 @@ static void build_shift(const struct run_verb *v, struct unit *unit, bool settle
 {
 	struct move move = {v->subject, v->row.status, v->to};
 	bool any = v->row.owned && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE) && !v->rq->version && !v->rq->along;
+	/* Which line it leaves depends on its input, which others replace as well; what goes along tells its version. */
+	bool unheld = v->kind == RUN_DEBOUNCE && !v->slot.name && !v->rq->along;
 
-	subject_shift(unit, &v->stamp, &move, any ? 0 : v->row.version, settles);
+	subject_shift(unit, &v->stamp, &move, any ? 0 : unheld ? SHIFT_UNHELD : v->row.version, settles);
 	if (v->slot.name)
 		slot_lock(unit, &v->slot);
 	if (v->singleton)
@@ -205,7 +210,8 @@ void verb_build_start(const struct run_verb *v, struct unit *unit)
 
 	spec.subject = v->subject;
 	run_create(unit, &v->stamp, &spec);
-	build_event_row(v, unit);
+	if (v->kind == RUN_EVENT)
+		build_event_row(v, unit);
 	if (v->rq->along)
 		v->rq->along->add(v->rq->along, v, unit);
 }
@@ -258,6 +264,9 @@ static void build_verb(const struct run_verb *v, struct unit *unit)
 		build_shift(v, unit, /* settles= */ false);
 		run_migrate_add(unit, &v->stamp, &v->row, &v->migration);
 		break;
+	case RUN_DEBOUNCE:
+		build_shift(v, unit, /* settles= */ false);
+		break;
 	case RUN_OBEY:
 		ASSERT(!"what is asked for is one of the others");
 	}
@@ -271,17 +280,26 @@ static void build_note(const struct run_verb *v, struct unit *unit)
 						.by = v->rq->requester});
 }
 
+static void build_join(const struct run_verb *v, struct unit *unit)
+{
+	struct debounce_join join = {&v->row, v->rq->start, v->alias, v->attributes};
+
+	debounce_join(unit, &v->stamp, &join);
+}
+
 void verb_build_write(const struct run_verb *v, struct unit *unit)
 {
 	if (v->to && v->work)
 		function_verb_write(v, unit);
 	else if (v->to)
 		build_verb(v, unit);
+	if (v->joins)
+		build_join(v, unit);
 	if (v->to && v->rq->reason.n)
 		build_note(v, unit);
 	if (v->slot.name)
 		slot_release(unit, &v->slot, v->subject);
-	if (v->row.machine->definition->limits.rate.max && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE))
+	if (v->row.machine->definition->limits.rate.max && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE || v->joins))
 		rate_leave(unit, v->subject);
 	if (v->rq->kind == RUN_OBEY)
 		run_child_heard(unit, &v->row);

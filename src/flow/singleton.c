@@ -1,6 +1,7 @@
 /* See singleton.h. Each guard stands on a line of its own. */
 #include "flow/singleton.h"
 
+#include "flow/run.h"
 #include "flow/slot.h"
 
 #define IS_OVER "s.status IN ('COMPLETED', 'FAILED', 'CANCELLED')"
@@ -27,7 +28,7 @@ DB_STMT(stmt_forget, "singleton_forget", "i", "",
 /* ?1 workspace   ?2 key   ?3 name   ?4 also one that has ended */
 DB_STMT(stmt_find, "singleton_find", "ttii", "it",
 	"SELECT r.subject, r.workflow FROM hx_run r WHERE r.subject = coalesce("
-	"(SELECT k.subject FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2),"
+	"(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2),"
 	" (SELECT h.run FROM hx_singleton h JOIN hx_subject s ON s.id = h.run WHERE h.name = ?3"
 	" AND (?4 = 1 OR NOT " IS_OVER ") ORDER BY CASE WHEN " IS_OVER " THEN 1 ELSE 0 END, h.run DESC LIMIT 1))");
 

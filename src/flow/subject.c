@@ -101,6 +101,7 @@ DB_STMT(stmt_shift, "subject_shift", "ttiiitii", "ii",
 		     ", doubt = CASE WHEN ?8 = 1 THEN 0 ELSE doubt END" /* mutant: shift-settles -> ", doubt = 0 * ?8" */
 		     "{from} WHERE id = ?7"
 		     " AND (version = ?3" /* mutant: shift-version -> " AND (?3 >= 0" */
+		     " OR (?3 < 0 AND owner IS NULL)" /* mutant: shift-unheld -> " OR ?3 < 0" */
 		     " OR (?3 = 0 AND owner IS NOT NULL))" /* mutant: shift-owner -> " OR ?3 = 0)" */
 		     " AND status = ?2", /* mutant: shift-status -> , */
 		     "version, fence"));

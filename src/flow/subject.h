@@ -115,8 +115,10 @@ void subject_advance(struct unit *unit, const struct stamp *stamp, const struct 
 		     const struct stride *stride);
 /*
  * By anybody: owner, until and fence stay as they are. Row: version reached, fence. version 0: whatever it is, as long as
- * somebody holds it: a holder that moves fast must not keep others from ever getting in. settles: there is no doubt any more.
+ * somebody holds it: a holder that moves fast must not keep others from ever getting in. SHIFT_UNHELD: whatever it is, as long as
+ * nobody does. settles: there is no doubt any more.
  */
+#define SHIFT_UNHELD (-1)
 void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   bool settles);
 /*

@@ -27,6 +27,7 @@ static const struct way of_runs[] = {
 	{"restart", {RUN_FAILED, RUN_COMPLETED},                                        {NULL}},
 	{"migrate", {RUN_PENDING, RUN_WAITING, RUN_PAUSED, RUN_FAILED, RUN_CANCELLING}, {NULL}},
 	{"retry",   {RUN_CANCELLING},                                                   {RUN_CANCELLING}},
+	{"debounce", {RUN_PENDING},                                                     {NULL}},
 	{"event",   {RUN_PENDING, RUN_RUNNING, RUN_WAITING, RUN_PAUSED},                {NULL}},
 	{"approve", {RUN_PENDING, RUN_WAITING, RUN_PAUSED},                             {NULL}},
 	{"resolve", {RUN_WAITING},                                                      {RUN_PENDING}},

@@ -392,6 +392,24 @@ static void add_slot(struct why *why, const struct run_row *row, const struct db
 		    ahead == 1 ? "is" : "are");
 }
 
+/* It has not begun, and every start puts it off. */
+static bool is_put_off(const struct run_row *row)
+{
+	return row->machine->definition->limits.debounce.for_ms && is_at(row, RUN_PENDING) && !row->started_at &&
+	       !row->parent && row->due_at > row->now;
+}
+
+static void add_put_off(struct why *why, const struct run_row *row)
+{
+	int64_t at_most_ms = row->machine->definition->limits.debounce.at_most_ms;
+
+	because(why, WHY_RUN_DEBOUNCE, "waits for its time, ");
+	add_moment(why, "", row->due_at);
+	strbuf_add_str(&why->words, ": another start before that replaces its input, and puts it off");
+	if (at_most_ms)
+		add_moment(why, ", at most until ", row->created_at + at_most_ms);
+}
+
 static void add_run(struct why *why, const struct run_row *row, const struct unit_result *lines,
 		    const struct port_sight *sight, struct arena *arena)
 {
@@ -413,6 +431,8 @@ static void add_run(struct why *why, const struct run_row *row, const struct uni
 		because(why, WHY_RUN_PAUSED, "waits for a person to resume it");
 	else if (slot->n && row->due_at > row->now)
 		add_slot(why, row, slot);
+	else if (is_put_off(row))
+		add_put_off(why, row);
 	else if (slice_is(row->awaits, RUN_AWAITS_CHILD))
 		because(why, WHY_RUN_CHILDREN, "the step \"%s\" waits for the runs that it has started", step_of(row));
 	else if (row->awaits.p)

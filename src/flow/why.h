@@ -62,6 +62,7 @@
 	X(RUN_TIMER)            /* the time that a step waits for */                                                   \
 	X(RUN_SLOT)             /* a slot of the limit of its workflow */                                              \
 	X(RUN_RATE)             /* the time at which the rate of its workflow lets it begin */                          \
+	X(RUN_DEBOUNCE)         /* the time after which no other start replaces its input */                            \
 	X(RUN_NODE)             /* a node to take it */                                                                \
 	X(RUN_VERSION)          /* a node that knows its definition */                                                 \
 	X(RUN_FUNCTION)         /* a program that has a function which this one lacks */                               \

@@ -40,16 +40,45 @@ static void read_singleton(const struct reader *r, const struct json_node *node,
 }
 
 /* clang-format off */
+static const struct field debounce_fields[] = {
+	{"by",      FIELD_BY(struct limit_debounce)},
+	{"for",     FIELD_DURATION(struct limit_debounce, for_ms), .required = true},
+	{"at_most", FIELD_DURATION(struct limit_debounce, at_most_ms)},
+	{0}};
+/* clang-format on */
+
+static void read_debounce(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct limit_debounce *debounce = ret;
+
+	if (fields_object(r, node, field->name, debounce_fields, debounce) && debounce->at_most_ms &&
+	    debounce->at_most_ms < debounce->for_ms)
+		reader_report(r, node->at.line, "value", "debounce: \"at_most\" is shorter than \"for\"");
+}
+
+/* clang-format off */
 static const struct field limits_fields[] = {
 	{"concurrency", FIELD_OBJECT(struct limits, concurrency, concurrency_fields)},
 	{"rate",        FIELD_OBJECT(struct limits, rate, rate_fields)},
 	{"singleton",   FIELD_OWN_AT(struct limits, singleton, struct limit_singleton, read_singleton)},
+	{"debounce",    FIELD_OWN_AT(struct limits, debounce, struct limit_debounce, read_debounce)},
 	{0}};
 /* clang-format on */
 
+static bool is_same(const struct expression *a, const struct expression *b)
+{
+	return a && b ? slice_eq(expression_text(a), expression_text(b)) : a == b;
+}
+
 void limits_read(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
+	const struct limits *limits = ret;
+
 	(void)fields_object(r, node, field->name, limits_fields, ret); /* what is wrong with it is reported */
+	/* A start that replaces the input of a run must not make it one of another singleton. */
+	if (limits->singleton.set && limits->debounce.for_ms && !is_same(limits->singleton.by, limits->debounce.by))
+		reader_report(r, node->at.line, "value",
+			      "limits: \"singleton\" and \"debounce\" of one workflow have the same \"by\"");
 }
 
 static bool make_key(const struct expression *by, struct json input, struct arena *arena, struct strbuf *ret_key)

@@ -4,6 +4,7 @@
  *   concurrency   at most `max` are at work at once
  *   rate          at most `max` are begun in any time of `per`
  *   singleton     a start while one is not terminal is answered with that one
+ *   debounce      a start while one has not begun replaces its input, and puts it off
  *
  * `by` is an expression over the input, whose value is the key: each value has a count of its own. Absent, there is one count for
  * the whole workflow. A value that cannot be made (of a string, say, a member is asked for) counts as null.
@@ -30,10 +31,17 @@ struct limit_singleton {
 	bool set;                    /* false: there is no such limit */
 };
 
+struct limit_debounce {
+	const struct expression *by; /* the same */
+	int64_t for_ms;              /* 0: there is no such limit */
+	int64_t at_most_ms;          /* from the first start on; 0: as long as others come */
+};
+
 struct limits {
 	struct limit_concurrency concurrency;
 	struct limit_rate rate;
 	struct limit_singleton singleton;
+	struct limit_debounce debounce;
 };
 
 /* The field `limits`, into a struct limits. */

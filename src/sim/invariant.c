@@ -120,8 +120,8 @@ static void check_belief(struct sim *sim, const struct unit *unit, const struct 
 	const char *what = unit->lines[0].stmt->name + strlen("subject_");
 	int64_t fence = beat ? params[0].i : params[2].i;
 
-	if (invariant_is(unit, "subject_shift") && params[2].i == 0)
-		by_version = false; /* of a subject that somebody holds, whatever its version is */
+	if (invariant_is(unit, "subject_shift") && params[2].i <= 0)
+		by_version = false; /* of a subject that somebody holds, or nobody, whatever its version is */
 	if (by_version && row->version != params[2].i)
 		sim_violate(sim, "I2: a %s based on version %lld won over version %lld", what, (long long)params[2].i,
 			    (long long)row->version);

@@ -98,11 +98,6 @@ static const char family[] =
 	"{'workflow':'family','kind':'run','steps':["
 	"{'name':'kid','type':'repeat','steps':[{'name':'nap','type':'wait','for':'24h'}],'until':'true'}]}";
 
-static const char cargo[] = "{'workflow':'cargo','kind':'run','limits':{'concurrency':{'by':'.input.customer','max':1},"
-			    "'rate':{'by':'.input.customer','max':3,'per':'1h'}},"
-			    "'actions':{'load':{'kind':'http','url':'@/load','effect':'keyed'}},"
-			    "'steps':[{'name':'load','type':'task','action':'load'}]}";
-
 static void new_trip(struct scene *scene, char ret_id[64])
 {
 	run_create_id(scene, "{'definitionId':'trip'}", ret_id);
@@ -152,6 +147,7 @@ static void test_runs_in_line(void **state)
 	char first[64], second[64], other[64];
 
 	scene_define(scene, "cargo", cargo);
+	scene_define(scene, "mailing", mailing);
 	service_play(scene->service, "/load", &(struct play){.hold = true});
 	scene_start(scene, 0);
 	run_create_id(scene, "{'definitionId':'cargo','input':{'customer':'c-1'}}", first);
@@ -179,6 +175,10 @@ static void test_runs_in_line(void **state)
 		"waits for its time, " TIME
 		": the workflow \"cargo\" has begun as many runs as its rate allows for \"c-1\"");
 	run_do(scene, second, "cancel", "{}", 200, "");
+	run_create_id(scene, "{'definitionId':'mailing','input':{'customer':'c-1'}}", first);
+	because(scene, first, WHY_RUN_DEBOUNCE,
+		"waits for its time, " TIME
+		": another start before that replaces its input, and puts it off, at most until " TIME);
 	scene_stop(scene, 0);
 }
 

@@ -98,4 +98,15 @@ static void because_of_row(struct scene *scene, const char *sql, const char *id,
 	seen[scene->store->kind == STORE_POSTGRES][reason] = true;
 }
 
+/* Runs under limits. */
+
+static const char cargo[] = "{'workflow':'cargo','kind':'run','limits':{'concurrency':{'by':'.input.customer','max':1},"
+			    "'rate':{'by':'.input.customer','max':3,'per':'1h'}},"
+			    "'actions':{'load':{'kind':'http','url':'@/load','effect':'keyed'}},"
+			    "'steps':[{'name':'load','type':'task','action':'load'}]}";
+
+static const char mailing[] =
+	"{'workflow':'mailing','kind':'run','limits':{'debounce':{'by':'.input.customer','for':'1h','at_most':'2h'}},"
+	"'steps':[{'name':'nap','type':'wait','for':'1h'}]}";
+
 #endif

@@ -1,6 +1,7 @@
 /* Every guard of run_units.c and run_verb_units.c that the simulator is not asked about: see guards.h. */
 #include "unit/flow/guards.h"
 
+#include "flow/debounce.h"
 #include "flow/run_parts.h"
 #include "flow/run_verb_parts.h"
 
@@ -187,6 +188,16 @@ static void see_decision(struct unit *unit, const struct stamp *stamp)
 #define IS_DUE "SELECT 1 FROM hx_run WHERE due_at IS NOT NULL"
 #define IS_TAKEN "SELECT 1 FROM hx_run_event WHERE taken_by IS NOT NULL"
 
+/* It was paused and resumed since it was read. */
+static void debounced(struct unit *unit, const struct stamp *stamp)
+{
+	static const struct run_row row = {.subject = 1, .machine = &machine};
+	static const struct run_spec spec = {.machine = &machine, .input = {"{}", 2}, .debounce = {-1, 5000, 0}};
+
+	subject_shift(unit, stamp, &(struct move){1, RUN_PENDING, RUN_PENDING}, SHIFT_UNHELD, /* settles= */ false);
+	debounce_join(unit, stamp, &(struct debounce_join){&row, &spec, 0, {0}});
+}
+
 /* clang-format off */
 static const struct guard guards[] = {
 	{"rest-paused", HELD("PAUSED"), EVENT("a", "event payment"), rest_paused, IS_DUE},
@@ -201,6 +212,7 @@ static const struct guard guards[] = {
 	{"undone-twice", HELD("CANCELLING") DONE, BUT_STEP("undone_at = 5"), undo, "SELECT 1 FROM hx_run_step WHERE undone_at <> 5"},
 	{"taken-by-id", HELD("RUNNING") "; " EVENT("a", "event payment"), "UPDATE hx_run_event SET name = 'event other'", take_event, IS_TAKEN},
 	{"cancel-expired", FREE("FAILED"), BUT_RUN("expired = 1"), cancel, NULL},
+	{"debounce-begun", FREE("PENDING"), BUT_RUN("started_at = 5"), debounced, NULL},
 	{"anew-expired", FREE("FAILED"), BUT_RUN("expired = 1"), retry, NULL},
 	{"resolved-undone-twice", FREE("CANCELLING") DONE, BUT_STEP("undone_at = 5"), resolve_undone, "SELECT 1 FROM hx_run_step WHERE undone_at <> 5"},
 };

@@ -86,6 +86,11 @@ static void shift_whoever_holds(struct unit *unit, const struct stamp *stamp)
 	subject_shift(unit, stamp, &from_busy, /* version= */ 0, /* settles= */ false);
 }
 
+static void shift_unheld(struct unit *unit, const struct stamp *stamp)
+{
+	subject_shift(unit, stamp, &from_open, SHIFT_UNHELD, /* settles= */ false);
+}
+
 static void withdraw(struct unit *unit, const struct stamp *stamp)
 {
 	subject_withdraw(unit, stamp, &from_busy, VERSION);
@@ -158,6 +163,7 @@ static const struct guard guards[] = {
 	{"advance-owner", CLAIMED, BUT("owner = NULL, until = NULL"), advance, NULL},
 	{"shift-status", FREE, BUT("status = 'paid'"), shift, NULL},
 	{"shift-owner", CLAIMED, BUT("owner = NULL, until = NULL"), shift_whoever_holds, NULL},
+	{"shift-unheld", FREE, BUT("owner = 'there', until = 1000500"), shift_unheld, NULL},
 	{"shift-settles", FREE, BUT("doubt = 1"), shift, "SELECT 1 FROM hx_subject WHERE doubt = 0"},
 	{"withdraw-status", CLAIMED, BUT("status = 'other'"), withdraw, NULL},
 	{"withdraw-version", CLAIMED, BUT("version = 5"), withdraw, NULL},

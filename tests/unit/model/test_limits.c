@@ -39,6 +39,12 @@ static void what_they_have(void **state)
 	assert_int_equal(d->limits.rate.max, 10);
 	assert_int_equal(d->limits.rate.per_ms, 1000);
 	assert_int_equal(d->limits.concurrency.max, 0);
+	d = with_limits("{ 'debounce': { 'by': '.input.c', 'for': '5s', 'at_most': '1m' } }");
+	assert_int_equal(d->limits.debounce.for_ms, 5000);
+	assert_int_equal(d->limits.debounce.at_most_ms, 60000);
+	assert_int_equal(with_limits("{ 'debounce': { 'for': '5s' } }")->limits.debounce.at_most_ms, 0);
+	assert_non_null(
+		with_limits("{ 'debounce': { 'for': '5s', 'by': '.input.c' }, 'singleton': { 'by': '.input.c' } }"));
 	assert_int_equal(clean(with_steps("{ 'name': 'a', 'type': 'wait', 'for': '1s' }"))->limits.concurrency.max, 0);
 }
 
@@ -58,6 +64,13 @@ static void what_is_refused(void **state)
 	limits_refused("{ 'singleton': { 'by': '.state.x' } }", "state");
 	limits_refused("{ 'singleton': { 'max': 1 } }", "max");
 	limits_refused("{ 'singleton': true }", "singleton");
+	limits_refused("{ 'debounce': { 'at_most': '1m' } }", "for");
+	limits_refused("{ 'debounce': { 'for': '0s' } }", "for");
+	limits_refused("{ 'debounce': { 'for': 5 } }", "for");
+	limits_refused("{ 'debounce': { 'for': '1m', 'at_most': '5s' } }", "\"at_most\" is shorter than \"for\"");
+	limits_refused("{ 'debounce': { 'for': '1m', 'by': '.steps.a' } }", "steps");
+	limits_refused("{ 'debounce': { 'for': '1m', 'most': '5m' } }", "most");
+	limits_refused("{ 'debounce': { 'for': '1s' }, 'singleton': { 'by': '.input.c' } }", "have the same \"by\"");
 	limits_refused("[]", "limits");
 }
 
