@@ -1,7 +1,8 @@
 /*
  * hapax check: definitions read and checked as the server would do it at boot, without a server and without a store.
  *
- * Every finding goes to standard output with its file and line, and a last line sums up. Whether each claim has a
+ * Every finding goes to standard output with its file and line, and a line sums up; what `hapax explore` finds at once is hinted at
+ * after that, where a person looks or it is asked for, and is no error. Whether each claim has a
  * janitor is a question about the configuration, so it is asked only when one is given.
  */
 #include <stdio.h>
@@ -41,6 +42,9 @@ enum hx_code check_run(const struct command_args *args, struct hx_error *err)
 		check_report_json(&findings, set.files_n, &out);
 	else
 		check_report_words(&findings, set.files_n, terminal_wants_colour(), &out);
+	if (!findings.errors && !command_value(args, "json") &&
+	    (command_value(args, "explore") || terminal_is_watched()))
+		explore_hint(&set, &arena, &out);
 	fputs(out.p, stdout);
 	return out.failed ? strbuf_error(&out, err) : check_verdict(&findings, command_value(args, "strict"), err);
 }

@@ -9,11 +9,17 @@
 
 #include "cli/check_report.h"
 #include "cli/local.h"
+#include "cli/out_file.h"
 #include "cli/terminal.h"
 #include "trial/trial.h"
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define REPORT_BYTES_MAX (16u << 20)
+/* What `hapax check` looks at: so much is done in a moment. */
+#define HINT_EDGES_MAX 20000
+#define HINT_DEFINITIONS_MAX 8
+#define HINT_STEPS_MAX 40
+#define PAGE_BYTES_MAX (64u << 20)
 #define SECONDS_MAX 3600
 
 static enum hx_code read_number(const struct command_args *args, const char *option, uint64_t min, uint64_t max,
@@ -126,6 +132,42 @@ static void print(const struct command_args *args, const struct trial_report *re
 	fputs(out->p, stdout);
 }
 
+void explore_hint(const struct definition_set *set, struct arena *arena, struct strbuf *out)
+{
+	static const struct trial_options options = {.nodes = 2,
+						     .callers = 2,
+						     .crashes = 1,
+						     .pauses = 1,
+						     .lost = 1,
+						     .failures = 1,
+						     .mishaps = 1,
+						     .edges_max = HINT_EDGES_MAX,
+						     .brief = true};
+	struct trial_report *report = arena_zalloc(arena, sizeof *report);
+	struct trial_world *world = arena_zalloc(arena, sizeof *world);
+	const struct trial_story *story;
+	struct hx_error err;
+	size_t steps = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		steps += set->items[i]->steps_n;
+	if (!report || !world || set->n > HINT_DEFINITIONS_MAX || steps > HINT_STEPS_MAX ||
+	    trial_run(set, world, &options, arena, report, &err) || !report->story)
+		return;
+	story = report->story;
+	strbuf_addf(out, "%s:%zu: explore: %s: %s; `hapax explore` tells how\n", story->file, story->line,
+		    trial_rule_name(story->rule), story->broken);
+}
+
+static enum hx_code write_page(const char *path, const struct trial_report *report, const struct trial_options *options,
+			       const struct definition_set *set, struct hx_error *err)
+{
+	LOCAL_STRBUF(page, PAGE_BYTES_MAX);
+
+	trial_report_html(report, options, set, &page);
+	return page.failed ? strbuf_error(&page, err) : out_file_write(path, strbuf_slice(&page), err);
+}
+
 enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 {
 	struct mono_time told = {0};
@@ -137,6 +179,7 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 	LOCAL_ARENA(arena, ARENA_BYTES_MAX);
 
 	LOCAL_STRBUF(out, REPORT_BYTES_MAX);
+	options.brief = command_value(args, "brief");
 	if (!code)
 		code = check_forms(args, err);
 	if (!code)
@@ -147,6 +190,8 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 		code = trial_run(set, &world, &options, &arena, report, err);
 	if (options.progress)
 		terminal_tell("");
+	if (!code && command_value(args, "html"))
+		code = write_page(command_value(args, "html"), report, &options, set, err);
 	if (!code) {
 		print(args, report, &options, &out);
 		if (report->story)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/strbuf.h"
 #include "cli/command.h"
 
@@ -20,6 +21,7 @@ LOCAL_RUN(init_run);
 LOCAL_RUN(check_run);
 LOCAL_RUN(graph_run);
 LOCAL_RUN(explore_run);
+LOCAL_RUN(test_run);
 LOCAL_RUN(completion_run);
 LOCAL_MAKE(audit_make);
 LOCAL_MAKE(backup_make);
@@ -29,3 +31,7 @@ LOCAL_MAKE(db_raise_fences_make);
 LOCAL_MAKE(key_create_make);
 LOCAL_MAKE(key_list_make);
 LOCAL_MAKE(key_revoke_make);
+
+/* explore.c: a line about the way to break them that is found at once; nothing where there is none, or they are many. */
+struct definition_set;
+void explore_hint(const struct definition_set *set, struct arena *arena, struct strbuf *out);

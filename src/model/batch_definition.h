@@ -49,6 +49,7 @@ struct batch_definition {
 	struct slice text; /* the definition as written */
 	size_t actions_n;
 	const struct action *actions; /* by name */
+	struct user_rules rules;      /* of the user's own: see user_rule.h */
 
 	/* Its void_action voids the key of an item; NULL there: a late effect is only seen. */
 	const struct action *item_action;

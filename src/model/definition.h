@@ -22,6 +22,7 @@ struct definition {
 	size_t steps_n;    /* 0: a batch has none */
 	size_t actions_n;
 	const struct action *actions;
+	struct user_rules rules; /* of the user's own, about this workflow */
 	const struct workflow *entity;
 	const struct run_definition *run;
 	const struct batch_definition *batch;

@@ -14,12 +14,13 @@ struct head {
 	struct slice text;       /* the definition as written */
 	struct user_table table; /* of an entity: meta.table */
 	struct action_list actions;
+	struct user_rules rules;
 };
 
 /* The same members of a definition of any kind. */
 #define HEAD_OF(head)                                                                                                  \
 	.name = (head)->name, .module = (head)->module, .file = (head)->file, .text = (head)->text,                    \
-	.actions_n = (head)->actions.n, .actions = (head)->actions.items
+	.actions_n = (head)->actions.n, .actions = (head)->actions.items, .rules = (head)->rules
 
 /*
  * The rest of a definition, from its root, an object. The reader has the actions, its arena is the definition's, and `scratch` is

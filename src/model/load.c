@@ -87,11 +87,19 @@ static void load_file(const char *path, struct arena *arena, struct findings *fi
 
 _Static_assert(DEFINITION_FILES_MAX == 1000, "a message says so");
 
+static bool ends_with(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n > m && strcmp(name + n - m, end) == 0;
+}
+
 int definition_file_fits(const struct dirent *entry)
 {
-	size_t n = strlen(entry->d_name);
+	const char *name = entry->d_name;
 
-	return entry->d_name[0] != '.' && n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
+	return name[0] != '.' && ends_with(name, ".json") && !ends_with(name, ".test.json") &&
+	       !ends_with(name, ".world.json");
 }
 
 /* By bytes: the same order whatever the locale. */

@@ -19,12 +19,12 @@ struct definition_set {
 
 /*
  * Adds a file, or the *.json of a folder in the order of their names (not of folders inside of it, and not those
- * whose name begins with a dot). A folder without any is an error.
+ * whose name begins with a dot, nor the *.test.json and *.world.json of `hapax test`). A folder without any is an error.
  */
 void definition_set_load(const char *path, struct arena *arena, struct findings *findings, struct definition_set *set);
 /* A file that cannot be read is an error; *ret then has the defaults. */
 void config_load(const char *path, struct arena *arena, struct findings *findings, struct config *ret);
-/* For scandir(): a *.json that does not begin with a dot. */
+/* For scandir(): one of these. */
 struct dirent;
 int definition_file_fits(const struct dirent *entry);
 /* A whole file, up to the ceiling of the buffer. False: errno, or the buffer, says why. */

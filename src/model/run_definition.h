@@ -125,6 +125,7 @@ struct run_definition {
 	struct slice text; /* the definition as written */
 	size_t actions_n;
 	const struct action *actions; /* by name */
+	struct user_rules rules;      /* of the user's own: see user_rule.h */
 	size_t steps_n;               /* 1 to WORKFLOW_STEPS_MAX */
 	const struct run_step *steps;
 	const struct run_step *const *steps_by_name;

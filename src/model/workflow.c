@@ -108,6 +108,7 @@ const struct field entity_fields[] = {
 	{"initial_status", FIELD_KNOWN},
 	{"actions",        FIELD_KNOWN},
 	{"steps",          FIELD_KNOWN},
+	{"rules",          FIELD_KNOWN}, /* of head.c */
 	{0}};
 /* clang-format on */
 

@@ -13,6 +13,7 @@
 #include "base/strbuf.h"
 #include "model/action.h"
 #include "model/findings.h"
+#include "model/user_rule.h"
 
 #define WORKFLOW_NAME_MAX 64 /* workflow, status, step_key, requester, action: bytes */
 #define WORKFLOW_STATUSES_MAX 1000
@@ -74,6 +75,7 @@ struct workflow {
 	const char *const *requesters; /* sorted, without "default" */
 	size_t actions_n;
 	const struct action *actions; /* by name */
+	struct user_rules rules;      /* of the user's own: see user_rule.h */
 	size_t steps_n;
 	const struct step *steps;
 	const struct workflow_index *index; /* what the lookups below search */

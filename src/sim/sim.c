@@ -430,7 +430,7 @@ static void lose_claim(struct sim *sim, unsigned i, enum sim_cut done)
 		sim->state.actors[i].overrun = true;
 		return;
 	}
-	world_cut(sim, &call, done);
+	world_cut(sim, &call, call.hear_out ? CUT_NOT_DONE : done);
 	give(sim, i, (struct answer){.kind = ANSWER_ACT, .outcome = ACT_CLAIM_LOST});
 }
 

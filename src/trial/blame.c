@@ -58,6 +58,8 @@ static enum on_unknown on_unknown_of(const struct trial_caller *c)
 {
 	const struct step_view *view = c->run_step ? NULL : view_of(c);
 
+	if (c->of->batch)
+		return c->of->batch->on_unknown;
 	return c->run_step ? c->run_step->on_unknown : view ? view->on_unknown : UNKNOWN_HOLD;
 }
 
@@ -139,9 +141,9 @@ void trial_blame(struct trial *t, struct trial_story *s)
 	s->file = t->machine->of->file;
 	s->workflow = t->machine->of->name;
 	if (t->broken_said) {
-		s->file = t->world->file;
+		s->file = t->broken_said->file;
 		s->line = t->broken_said->line;
-		s->field = trial_rule_kinds[t->broken_said->kind];
+		s->field = user_rule_kinds[t->broken_said->kind];
 		s->why = t->broken_said->text;
 	}
 	if (!c)
@@ -160,7 +162,10 @@ void trial_blame(struct trial *t, struct trial_story *s)
 		break;
 	case RULE_UNDONE:
 	case RULE_REVERSE:
-		if (c->run_step && on_unknown_of(c) == UNKNOWN_PROBE) {
+		if (c->of->batch)
+			blame_field(s, c, "void",
+				    "without a void what comes late is done after its money was given back");
+		else if (c->run_step && on_unknown_of(c) == UNKNOWN_PROBE) {
 			blame_field(s, c, "on_unknown", "the probe said not_done of what was done after that");
 			s->assumption = "A6";
 		} else {

@@ -91,12 +91,23 @@ static int find_offer(struct sim *sim, const unsigned *which, unsigned *ret_n)
 	return -1;
 }
 
+static bool batch_is_over(struct sim *sim)
+{
+	struct unit_result result = trial_ask(sim, &trial_batch);
+
+	return ways_is_terminal(&batch_ways, db_cell(&result.rows[0], 0, 0)->s);
+}
+
 static unsigned offers_n(struct sim *sim, const struct trial_actor *a)
 {
 	struct trial *t = trial_of(sim);
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	unsigned n = 0;
 
+	if (t->scripted)
+		return 0;
+	if (t->machine->batch)
+		return !ledger->used[a->n] && (!a->n || ledger->used[a->n - 1]) && !batch_is_over(sim);
 	if (t->machine->run) {
 		const struct sim_actor *first = &sim->state.actors[a - t->actors - (a->n ? 1 : 0)];
 
@@ -113,11 +124,16 @@ static void init_caller(union sim_task *task, struct trial_actor *a, struct aren
 {
 	struct trial *t = a->trial;
 	struct trial_ledger *ledger = trial_ledger(t->sim);
-	int i = find_offer(t->sim, &t->sim->chosen, /* ret_n= */ NULL);
+	int i = t->machine->batch ? 0
+		: t->scripted     ? (int)t->sim->chosen
+				  : find_offer(t->sim, &t->sim->chosen, /* ret_n= */ NULL);
 
 	ASSERT(i >= 0);
 	ledger->clicks++;
-	if (t->machine->run) {
+	if (t->machine->batch) {
+		ledger->used[a->n] = 1;
+		trial_tenure_init(task, t, /* cancels= */ true, texts);
+	} else if (t->machine->run) {
 		ledger->used[i]++;
 		run_verb_init((struct run_verb *)task, &t->clicks[i].rq, texts);
 	} else {
@@ -147,6 +163,10 @@ static void init_driver(union sim_task *task, struct trial_actor *a, struct aren
 	struct unit_result due = trial_ask(t->sim, &trial_due_runs);
 	size_t chosen = t->sim->chosen;
 
+	if (t->machine->batch) {
+		trial_tenure_init(task, t, /* cancels= */ false, texts);
+		return;
+	}
 	if (chosen < due.rows[0].n) {
 		run_drive_init((struct run_drive *)task, db_cell(&due.rows[0], chosen, 0)->i, &t->policy, texts);
 		return;
@@ -223,6 +243,8 @@ static unsigned drives_n(struct sim *sim, unsigned actor)
 	for (unsigned i = 0; i < actor; i++)
 		if (sim->state.actors[i].state == SIM_DONE)
 			return 0;
+	if (trial_of(sim)->machine->batch)
+		return (unsigned)trial_ask(sim, &trial_due_batches).rows[0].n;
 	return (unsigned)(trial_ask(sim, &trial_due_runs).rows[0].n + trial_ask(sim, &trial_asked_runs).rows[0].n);
 }
 
@@ -259,7 +281,7 @@ bool trial_is_eager(const struct sim *sim, unsigned actor)
 {
 	const struct sim_actor *a = &sim->state.actors[actor];
 
-	if (trial_of(sim)->actors[actor].part == PART_CALLER && !trial_of(sim)->machine->run)
+	if (trial_of(sim)->actors[actor].part == PART_CALLER && trial_of(sim)->machine->entity)
 		return a->answered;
 	return trial_of(sim)->actors[actor].part != PART_DRIVER || !a->wrote || a->answered;
 }
@@ -376,6 +398,59 @@ static void add_fires(struct trial *t)
 					   .context = t};
 }
 
+/* ---- what an example does ---- */
+
+static void script_fire(struct trial *t, const struct example_when *when)
+{
+	const struct workflow *w = t->machine->of->entity;
+	size_t i = 0;
+
+	while (i + 1 < w->steps_n && strcmp(w->steps[i].step_key, when->fire) != 0)
+		i++;
+	add_fire(t, &w->steps[i], when->as ? when->as : "default");
+	if (when->input.raw.p)
+		t->fires[t->fires_n - 1].rq.input = when->input;
+}
+
+static void script_click(struct trial *t, const struct example_when *when, size_t i)
+{
+	const char *decided = when->approve ? when->approve : when->reject;
+	struct slice data = when->data.raw.p ? when->data.raw : slice_str("{}");
+	char id[24];
+
+	snprintf(id, sizeof id, "event-%zu", i + 1);
+	if (when->event)
+		add_click(t, 1,
+			  (struct run_verb_request){.kind = RUN_EVENT,
+						    .name = slice_str(when->event),
+						    .event_id = arena_copy(t->arena, slice_str(id)),
+						    .data = data},
+			  words_of(t, "sends the event %s", when->event));
+	else if (decided)
+		add_click(t, 1,
+			  (struct run_verb_request){.kind = RUN_APPROVE,
+						    .name = slice_str(decided),
+						    .data = slice_str(when->approve ? "{\"decision\":\"approve\"}"
+										    : "{\"decision\":\"reject\"}")},
+			  words_of(t, when->approve ? "approves %s" : "rejects %s", decided));
+	else
+		add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL}, "cancels the run");
+}
+
+void trial_script(struct trial *t, const struct example *example)
+{
+	t->scripted = true;
+	t->fires_n = t->clicks_n = 0;
+	for (size_t i = 0; i < example->whens_n; i++) {
+		if (t->machine->run)
+			script_click(t, &example->whens[i], i);
+		else if (example->whens[i].fire)
+			script_fire(t, &example->whens[i]);
+		else /* waits have a place as well, so that places are those of the example */
+			t->fires_n++;
+	}
+}
+
 /* ---- the cast ---- */
 
 static void add_actor(struct trial *t, enum trial_part part, unsigned n, unsigned node)
@@ -407,7 +482,7 @@ static void add_queues(struct trial *t)
 void trial_cast(struct trial *t)
 {
 	unsigned nodes = t->options->nodes, callers = t->options->callers;
-	bool is_run = t->machine->run != NULL;
+	bool is_run = t->machine->run != NULL, is_entity = t->machine->entity != NULL;
 
 	t->fires_n = t->clicks_n = t->rules_n = t->obeys_n = 0;
 	t->clicks_max = callers;
@@ -418,14 +493,14 @@ void trial_cast(struct trial *t)
 	if (is_run) {
 		add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL}, "cancels the run");
 		add_clicks(t, t->machine->of->run);
-	} else {
+	} else if (is_entity) {
 		add_fires(t);
 	}
-	for (unsigned i = 0; i < nodes && is_run; i++)
+	for (unsigned i = 0; i < nodes && !is_entity; i++)
 		add_actor(t, PART_DRIVER, i, i);
-	for (unsigned i = 0; i < callers && !(is_run && i == 2); i++)
+	for (unsigned i = 0; i < callers && !(!is_entity && i == 2); i++)
 		add_actor(t, PART_CALLER, i, is_run ? nodes : i % nodes);
-	if (!is_run || t->claim.queues_n || t->has_effects)
+	if (is_entity || t->claim.queues_n || t->has_effects)
 		add_actor(t, PART_JANITOR, 0, nodes);
 	if (is_run && t->claim.queues_n)
 		add_actor(t, PART_WORKER, 0, nodes);

@@ -40,6 +40,7 @@ static bool has(struct slice s, const char *word)
 static bool read_key(struct slice key, struct key_parts *ret)
 {
 	struct slice rest, id, word;
+	int64_t n = 0;
 
 	*ret = (struct key_parts){.role = ROLE_ACTION};
 	if (key.n > 4 && memcmp(key.p, "run_", 4) == 0) {
@@ -60,6 +61,18 @@ static bool read_key(struct slice key, struct key_parts *ret)
 			return false;
 		if (has(key, "/after/"))
 			ret->role = ROLE_AFTER;
+	} else if (key.n > 6 && memcmp(key.p, "batch_", 6) == 0) {
+		(void)up_to(key, '/', &rest);
+		word = up_to(rest, '/', &rest);
+		for (size_t i = 0; i < word.n && word.p[i] >= '0' && word.p[i] <= '9'; i++)
+			n = 10 * n + (word.p[i] - '0');
+		*ret = (struct key_parts){ROLE_ACTION, n + 1, slice_str(TRIAL_ITEM)};
+		if (slice_is(word, "done"))
+			*ret = (struct key_parts){ROLE_AFTER, 0, slice_of("", 0)};
+		else if (has(key, "/cleanup/"))
+			ret->role = ROLE_UNDO;
+		else if (has(key, "/void/"))
+			ret->role = ROLE_VOID;
 	} else {
 		return false;
 	}
@@ -137,6 +150,14 @@ static void check_reverse(struct sim *sim, const struct trial_effect *effect, co
 	}
 }
 
+/* A key that was voided stands in the ledger as its neighbour: nothing happens under it any more. */
+#define VOIDED(key) ((key) + 1)
+
+static bool is_void(const struct sim *sim, uint64_t key)
+{
+	return find(trial_ledger(sim)->effects, trial_ledger(sim)->n, VOIDED(key)) != NULL;
+}
+
 static void apply(struct sim *sim, const struct trial_effect *effect)
 {
 	struct trial_ledger *ledger = trial_ledger(sim);
@@ -145,6 +166,8 @@ static void apply(struct sim *sim, const struct trial_effect *effect)
 	const struct action *action = c->service->action;
 
 	t->rows_changed = true;
+	if (c->role == ROLE_ACTION && is_void(sim, effect->key))
+		return;
 	if (find(ledger->effects, ledger->n, effect->key)) {
 		if (!c->service->dedupes && !c->service->repeats)
 			trial_break(sim, RULE_ONCE, c, "%s has happened twice for one decision, step %s", action->name,
@@ -190,6 +213,13 @@ void trial_land(struct sim *sim, unsigned which)
 
 /* ---- how calls end ---- */
 
+static struct slice key_before(struct slice key, const char *word)
+{
+	const char *at = memmem(key.p, key.n, word, strlen(word));
+
+	return at ? slice_of(key.p, (size_t)(at - key.p)) : key;
+}
+
 static bool effect_of(struct sim *sim, const struct act_call *call, struct trial_effect *ret,
 		      struct trial_caller **ret_c)
 {
@@ -201,7 +231,10 @@ static bool effect_of(struct sim *sim, const struct act_call *call, struct trial
 	if (!c)
 		return false;
 	*ret = (struct trial_effect){
-		.key = world_key(call->key), .subject = subject, .caller = (unsigned char)(c - t->callers)};
+		.key = c->role == ROLE_VOID ? VOIDED(world_key(key_before(call->key, "/void/"))) : world_key(call->key),
+		.subject = subject,
+		.caller = (unsigned char)(c - t->callers),
+	};
 	return true;
 }
 
@@ -239,13 +272,6 @@ static void use_up(struct sim *sim, const struct trial_service *service, enum si
 		sim->state.left.lost_answers--;
 }
 
-static struct slice key_asked_about(struct slice key)
-{
-	const char *at = memmem(key.p, key.n, "/probe/", 7);
-
-	return at ? slice_of(key.p, (size_t)(at - key.p)) : key;
-}
-
 /* Takes what is still to happen under this key off the list. */
 static void take_back(struct sim *sim, uint64_t key)
 {
@@ -263,7 +289,7 @@ static void take_back(struct sim *sim, uint64_t key)
 static struct slice probe_says(struct sim *sim, const struct act_call *call, const struct trial_service *service)
 {
 	struct trial_ledger *ledger = trial_ledger(sim);
-	uint64_t key = world_key(key_asked_about(call->key));
+	uint64_t key = world_key(key_before(call->key, "/probe/"));
 	struct trial_effect *late = (struct trial_effect *)(uintptr_t)find(ledger->late, ledger->late_n, key);
 
 	if (service->voids)
@@ -313,6 +339,10 @@ struct answer trial_end(struct sim *sim, const struct act_call *call, enum sim_a
 		put_off(sim, &effect);
 	if (how == SIM_ACT_INVALID && c->service->dedupes) /* that is the answer to its key from now on */
 		take_back(sim, effect.key);
+	if (c->role == ROLE_VOID && find(trial_ledger(sim)->effects, trial_ledger(sim)->n, effect.key))
+		take_back(sim, effect.key - 1);
+	if (how == SIM_ACT_OK && c->role == ROLE_ACTION && is_void(sim, effect.key))
+		how = SIM_ACT_INVALID;
 	return answer_of(call, how, c->service->returns);
 }
 

@@ -1,4 +1,4 @@
-/* The rules of the user's own (world.h): expressions over what has become of the run or the entity, and what has happened outside. */
+/* The rules of the user's own (model/user_rule.h): expressions over what has become of the run or the entity, and what has happened outside. */
 #include "base/json_string.h"
 #include "base/json_write.h"
 #include "trial/parts.h"
@@ -9,9 +9,12 @@
 static void add_statuses(struct sim *sim, struct strbuf *out)
 {
 	const struct trial *t = trial_of(sim);
-	struct unit_result result = trial_ask(sim, t->machine->run ? &trial_runs : &trial_entities);
+	struct unit_result result = trial_ask(sim, t->machine->run     ? &trial_runs
+						   : t->machine->batch ? &trial_batch
+								       : &trial_entities);
 	const struct db_rows *rows = &result.rows[0];
-	unsigned status = t->machine->run ? 3 : 1, doubt = t->machine->run ? 6 : 4;
+	unsigned status = t->machine->run ? 3 : t->machine->batch ? 0 : 1;
+	unsigned doubt = t->machine->run ? 6 : t->machine->batch ? 1 : 4;
 
 	json_more_text(out, "status", db_cell(rows, 0, status)->s);
 	json_more_bool(out, "doubt", db_cell(rows, 0, doubt)->i);
@@ -38,7 +41,7 @@ static void add_steps(struct sim *sim, struct strbuf *out)
 }
 
 /* How often each action has happened; one that has not is not there, so that it counts as false. */
-static void add_ledger(struct sim *sim, struct strbuf *out)
+static void add_ledger(struct sim *sim, bool with_zeros, struct strbuf *out)
 {
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	const struct trial *t = trial_of(sim);
@@ -50,7 +53,7 @@ static void add_ledger(struct sim *sim, struct strbuf *out)
 
 		for (unsigned e = 0; e < ledger->n; e++)
 			n += t->callers[ledger->effects[e].caller].service == &t->services[i];
-		if (n)
+		if (n || with_zeros)
 			json_more_int(out, t->services[i].action->name, n);
 	}
 	if (t->has_sql) {
@@ -65,8 +68,27 @@ static void add_ledger(struct sim *sim, struct strbuf *out)
 	strbuf_add_char(out, '}');
 }
 
+static void add_output(struct sim *sim, struct strbuf *out)
+{
+	struct unit_result result = trial_ask_of(sim, &trial_output, TRIAL_SUBJECT);
+	const struct db_value *output = db_cell(&result.rows[0], 0, 0);
+
+	json_more_json(out, "output", output->type == DB_NULL ? slice_of(NULL, 0) : output->s);
+}
+
+void trial_sight(struct sim *sim, bool with_zeros, struct strbuf *out)
+{
+	strbuf_add_char(out, '{');
+	add_statuses(sim, out);
+	add_steps(sim, out);
+	add_ledger(sim, with_zeros, out);
+	if (with_zeros && trial_of(sim)->machine->run)
+		add_output(sim, out);
+	strbuf_add_char(out, '}');
+}
+
 /* HX_OK: *ret says whether it is true. */
-static enum hx_code holds(const struct trial_rule_said *rule, struct slice sight, struct arena *scratch, bool *ret,
+static enum hx_code holds(const struct user_rule *rule, struct slice sight, struct arena *scratch, bool *ret,
 			  struct hx_error *err)
 {
 	struct expression_env env = {.whole = json_trust(sight)};
@@ -81,7 +103,7 @@ static enum hx_code holds(const struct trial_rule_said *rule, struct slice sight
 static void check_one(struct sim *sim, unsigned i, struct slice sight, struct arena *scratch, bool quiet)
 {
 	struct trial *t = trial_of(sim);
-	const struct trial_rule_said *rule = &t->world->rules[i];
+	const struct user_rule *rule = &t->own[i];
 	bool is_broken = sim->violation[0] != '\0', is_true;
 	struct hx_error err;
 	enum hx_code code = holds(rule, sight, scratch, &is_true, &err);
@@ -92,7 +114,7 @@ static void check_one(struct sim *sim, unsigned i, struct slice sight, struct ar
 		trial_break(sim, RULE_NEVER + (enum trial_rule)rule->kind, NULL, "the rule cannot be asked here: %s",
 			    err.detail);
 	else if (rule->kind == RULE_IS_SOMETIMES)
-		t->reached |= is_true ? 1u << i : 0;
+		t->own_reached[i] |= is_true;
 	else if (rule->kind == RULE_IS_NEVER && is_true)
 		trial_break(sim, RULE_NEVER, NULL, "what is never to be is: %s", rule->text);
 	else if (rule->kind == RULE_IS_ALWAYS && !is_true)
@@ -108,15 +130,11 @@ void trial_check_own(struct sim *sim, bool quiet)
 	const struct trial *t = trial_of(sim);
 	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
 
-	if (!t->world->rules_n || sim->violation[0])
+	if (!t->own_n || sim->violation[0])
 		return;
 	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
-	strbuf_add_char(&sight, '{');
-	add_statuses(sim, &sight);
-	add_steps(sim, &sight);
-	add_ledger(sim, &sight);
-	strbuf_add_char(&sight, '}');
-	for (unsigned i = 0; i < t->world->rules_n; i++)
-		if (!t->world->rules[i].workflow || strcmp(t->world->rules[i].workflow, t->machine->of->name) == 0)
+	trial_sight(sim, /* with_zeros= */ false, &sight);
+	for (unsigned i = 0; i < t->own_n; i++)
+		if (!t->own[i].workflow || strcmp(t->own[i].workflow, t->machine->of->name) == 0)
 			check_one(sim, i, strbuf_slice(&sight), &scratch, quiet);
 }

@@ -1,11 +1,12 @@
 /* For the files of a trial alone. */
 #pragma once
 
+#include "flow/batch.h"
 #include "flow/entity_step.h"
 #include "flow/janitor.h"
 #include "flow/job_work.h"
 #include "flow/run_verb.h"
-#include "trial/trial.h"
+#include "trial/example.h"
 
 #define TRIAL_MACHINES_MAX 32
 #define TRIAL_ACTIONS_MAX 256
@@ -14,10 +15,13 @@
 #define TRIAL_EFFECTS_MAX 36
 #define TRIAL_LATE_MAX 4
 #define TRIAL_OBEYS_MAX 32 /* children that were told something */
+#define TRIAL_OWN_MAX 256  /* rules of the user's own, of all files together */
 #define TRIAL_SUBJECT 1
 
 /* What a call is for. */
-enum trial_role { ROLE_ACTION, ROLE_UNDO, ROLE_AFTER, ROLE_ASK, ROLES_N };
+enum trial_role { ROLE_ACTION, ROLE_UNDO, ROLE_AFTER, ROLE_ASK, ROLE_VOID, ROLES_N };
+
+#define TRIAL_ITEM "item" /* what the step of a batch is called */
 
 /* An action as its service is in this world. */
 struct trial_service {
@@ -44,7 +48,8 @@ struct trial_caller {
 struct trial_machine {
 	const struct definition *of;
 	const struct entity_machine *entity; /* or */
-	const struct run_machine *run;
+	const struct run_machine *run;       /* or */
+	const struct batch_machine *batch;
 };
 
 /* Something that a caller could do. */
@@ -110,18 +115,23 @@ struct trial {
 	struct janitor_rules janitor;
 	struct job_claim_request claim;
 	struct run_policy policy;
+	struct batch_policy batch_policy;
 	struct step_request recover;
+	bool scripted;   /* callers do what an example says, and nothing else */
 	struct sim *sim; /* that is walked through */
 	bool rows_changed;
 	size_t obeys_n;
 	struct run_verb_request obeys[TRIAL_OBEYS_MAX];
 	/* What broke first: */
 	enum trial_rule broken;
-	int broken_caller;                         /* -1: none */
-	const struct trial_rule_said *broken_said; /* the user's own rule; NULL: none */
-	unsigned reached;                          /* of the rules that say sometimes, a bit for each */
+	int broken_caller;                   /* -1: none */
+	const struct user_rule *broken_said; /* the user's own rule; NULL: none */
+	/* The user's own rules, of the world and of the definitions, and which of them were ever true: */
+	size_t own_n;
+	struct user_rule own[TRIAL_OWN_MAX];
+	bool own_reached[TRIAL_OWN_MAX];
 	/* Left out: */
-	bool has_sql, has_table, has_batch;
+	bool has_sql, has_table, has_more_rules;
 	bool has_effects; /* after-effects, also those that nobody is called for */
 };
 
@@ -143,10 +153,20 @@ void trial_setup(struct sim *sim);
 int64_t trial_lease_end(struct sim *sim);
 extern const struct db_stmt trial_due_runs, trial_asked_runs, trial_past, trial_worker_due, trial_effect_due,
 	trial_repeated_sql, trial_steps_ended, trial_runs, trial_run_steps, trial_entities, trial_jobs, trial_history,
-	trial_left_ends, trial_sql_counts;
+	trial_left_ends, trial_sql_counts, trial_output;
+
+/* trial.c */
+struct trial *trial_new(const struct definition_set *set, const struct trial_world *world,
+			const struct trial_options *options, struct arena *arena);
+/* Sets the scenario up: who takes part in it, and where it begins. start: of an entity. */
+void trial_begin(struct trial *t, const struct trial_machine *machine, struct slice input, const char *start,
+		 const char *name);
+size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX]);
 
 /* cast.c */
 void trial_cast(struct trial *t);
+/* After trial_begin(): callers do what the example says. Their rounds are numbered as its whens are. */
+void trial_script(struct trial *t, const struct example *example);
 unsigned trial_rounds(struct sim *sim, unsigned actor);
 bool trial_is_bystander(const struct sim *sim, unsigned actor);
 bool trial_is_eager(const struct sim *sim, unsigned actor);
@@ -154,6 +174,15 @@ const struct run_machine *trial_machine_of(const void *context, struct slice wor
 
 /* worker.c: a program outside of the engine that carries jobs out. */
 void trial_worker_init(union sim_task *task, struct trial *trial, struct arena *texts);
+
+/* tenure.c: a node's time with a batch, or a cancel and what follows it. */
+void trial_tenure_init(union sim_task *task, struct trial *trial, bool cancels, struct arena *texts);
+
+/* batches.c */
+extern const struct db_stmt trial_batch, trial_items, trial_due_batches, trial_hash_batch, trial_hash_items;
+void trial_batch_setup(struct sim *sim);
+void trial_batch_check(struct sim *sim);
+void trial_batch_quiet(struct sim *sim);
 
 /* ledger.c: what services do. */
 bool trial_allows(const struct sim *sim, const struct act_call *call, enum sim_act how);
@@ -175,6 +204,8 @@ void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_calle
 
 /* own_rules.c: the user's, on every edge and where nothing goes on any more. */
 void trial_check_own(struct sim *sim, bool quiet);
+/* What they see, as JSON: status, doubt, steps, ledger. With zeros: of what has not happened, and the output of a run. */
+void trial_sight(struct sim *sim, bool with_zeros, struct strbuf *out);
 
 /* suggest.c: changes that might help, each tried by the walk that it is given. */
 typedef void trial_again_fn(void *context, struct trial_report *ret_report);
@@ -186,3 +217,5 @@ void trial_blame(struct trial *t, struct trial_story *story);
 
 /* story.c */
 void trial_tell(struct trial *t, const struct explore_found *found, struct trial_story *story);
+/* Whoever follows a schedule asks it before and after each step; what has happened is added to the story. */
+struct explore_listener *trial_teller(struct trial *t, struct trial_story *story);

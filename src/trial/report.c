@@ -27,6 +27,18 @@ static void add_counted(struct strbuf *out, uint64_t n, const char *what, const 
 	strbuf_addf(out, " %s%s%s", what, n == 1 ? "" : "s", end);
 }
 
+void trial_events_words(const struct trial_story *s, struct strbuf *out)
+{
+	for (size_t i = 0; i < s->events_n; i++) {
+		const struct trial_event *e = &s->events[i];
+
+		strbuf_addf(out, "  %2zu. %-*s %s", i + 1, WHO_COLUMNS, e->who, e->what);
+		if (e->line)
+			strbuf_addf(out, "  (%s:%zu)", e->file, e->line);
+		strbuf_add_char(out, '\n');
+	}
+}
+
 static void story_words(const struct trial_story *s, struct strbuf *out)
 {
 	strbuf_addf(out, "found: %s: %s\n", trial_rule_name(s->rule), s->broken);
@@ -38,14 +50,7 @@ static void story_words(const struct trial_story *s, struct strbuf *out)
 			    s->assumption);
 	strbuf_addf(out, "\n%s, %u mishap%s, %zu events%s:\n", s->scenario, s->mishaps, s->mishaps == 1 ? "" : "s",
 		    s->events_n, s->shortest ? "" : " (there may be a shorter way)");
-	for (size_t i = 0; i < s->events_n; i++) {
-		const struct trial_event *e = &s->events[i];
-
-		strbuf_addf(out, "  %2zu. %-*s %s", i + 1, WHO_COLUMNS, e->who, e->what);
-		if (e->line)
-			strbuf_addf(out, "  (%s:%zu)", e->file, e->line);
-		strbuf_add_char(out, '\n');
-	}
+	trial_events_words(s, out);
 	strbuf_add_char(out, '\n');
 }
 
@@ -106,13 +111,8 @@ static void verdict_words(const struct trial_report *r, struct strbuf *out)
 			    r->complete_mishaps, r->complete_mishaps == 1 ? "" : "s");
 }
 
-void trial_report_words(const struct trial_report *r, const struct trial_options *o, struct strbuf *out)
+void trial_verdict_words(const struct trial_report *r, const struct trial_options *o, struct strbuf *out)
 {
-	if (r->story)
-		story_words(r->story, out);
-	for (size_t i = 0; i < r->suggestions_n; i++)
-		suggestion_words(&r->suggestions[i], out);
-	strbuf_add_str(out, r->suggestions_n ? "\n" : "");
 	add_counted(out, r->scenarios_n, "scenario", ", ");
 	add_counted(out, r->walked.states, "state", ", ");
 	add_counted(out, r->walked.edges, "edge", ", ");
@@ -120,6 +120,16 @@ void trial_report_words(const struct trial_report *r, const struct trial_options
 	bounds_words(o, out);
 	strbuf_add_char(out, '\n');
 	verdict_words(r, out);
+}
+
+void trial_report_words(const struct trial_report *r, const struct trial_options *o, struct strbuf *out)
+{
+	if (r->story)
+		story_words(r->story, out);
+	for (size_t i = 0; i < r->suggestions_n; i++)
+		suggestion_words(&r->suggestions[i], out);
+	strbuf_add_str(out, r->suggestions_n ? "\n" : "");
+	trial_verdict_words(r, o, out);
 	strbuf_add_str(out, "covered:\n");
 	for (size_t i = 0; i < r->covered_n; i++)
 		covered_words(&r->covered[i], out);
@@ -156,6 +166,14 @@ static void event_json(const struct trial_event *e, struct strbuf *out)
 	strbuf_add_char(out, '}');
 }
 
+void trial_events_json(const struct trial_story *s, struct strbuf *out)
+{
+	for (size_t i = 0; i < s->events_n; i++) {
+		strbuf_add_str(out, i ? "," : "");
+		event_json(&s->events[i], out);
+	}
+}
+
 static void story_json(const struct trial_story *s, struct strbuf *out)
 {
 	json_more(out, "found");
@@ -175,10 +193,7 @@ static void story_json(const struct trial_story *s, struct strbuf *out)
 	add_text(out, "assumption", s->assumption);
 	json_more(out, "story");
 	strbuf_add_char(out, '[');
-	for (size_t i = 0; i < s->events_n; i++) {
-		strbuf_add_str(out, i ? "," : "");
-		event_json(&s->events[i], out);
-	}
+	trial_events_json(s, out);
 	strbuf_add_str(out, "]}");
 }
 

@@ -5,7 +5,7 @@
 
 /* ---- JUnit: a case for each rule; the one that was broken has failed, and the others were not seen to their end ---- */
 
-static void add_xml(struct strbuf *out, const char *text)
+void trial_add_xml(struct strbuf *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '<')
@@ -24,15 +24,15 @@ static void add_xml(struct strbuf *out, const char *text)
 static void add_failure(const struct trial_story *s, struct strbuf *out)
 {
 	strbuf_add_str(out, "<failure message=\"");
-	add_xml(out, s->broken);
+	trial_add_xml(out, s->broken);
 	strbuf_add_str(out, "\">");
-	add_xml(out, s->file);
+	trial_add_xml(out, s->file);
 	strbuf_addf(out, ":%zu", s->line);
 	for (size_t i = 0; i < s->events_n; i++) {
 		strbuf_addf(out, "\n%zu. ", i + 1);
-		add_xml(out, s->events[i].who);
+		trial_add_xml(out, s->events[i].who);
 		strbuf_add_char(out, ' ');
-		add_xml(out, s->events[i].what);
+		trial_add_xml(out, s->events[i].what);
 	}
 	strbuf_add_str(out, "</failure>");
 }

@@ -18,7 +18,7 @@ DB_STMT(setup_entity, "trial_setup_entity", "t", "",
 
 DB_STMT(next_moment, "trial_next_moment", "", "i",
 	"SELECT min(m) FROM (SELECT due_at AS m FROM hx_run UNION ALL SELECT due_at FROM hx_job"
-	" UNION ALL SELECT until FROM hx_subject WHERE " LEASED ") WHERE m > hx_now_ms()");
+	" UNION ALL SELECT due_at FROM hx_batch UNION ALL SELECT until FROM hx_subject WHERE " LEASED ") WHERE m > hx_now_ms()");
 DB_STMT(lease_end, "trial_lease_end", "", "i",
 	"SELECT min(until) FROM hx_subject WHERE " LEASED " AND until > hx_now_ms()");
 
@@ -30,7 +30,8 @@ SHARED_STMT(trial_asked_runs, "trial_asked_runs", "", "i",
 SHARED_STMT(trial_past, "trial_past", "", "iiittt",
 	"SELECT s.id, s.kind, s.fence, e.claim_step, e.claim_from, e.claim_requester FROM hx_subject s"
 	" LEFT JOIN hx_entity e ON e.subject = s.id WHERE s.owner IS NOT NULL AND s.until <= hx_now_ms()"
-	" AND NOT EXISTS (SELECT 1 FROM hx_run r WHERE r.subject = s.id) ORDER BY s.id LIMIT 1");
+	" AND NOT EXISTS (SELECT 1 FROM hx_run r WHERE r.subject = s.id) AND NOT EXISTS (SELECT 1 FROM hx_batch b WHERE b.subject = s.id)"
+	" ORDER BY s.id LIMIT 1");
 SHARED_STMT(trial_worker_due, "trial_worker_due", "", "i",
 	"SELECT subject FROM hx_job WHERE due_at <= hx_now_ms() AND queue <> 'after-effects' ORDER BY subject LIMIT 1");
 SHARED_STMT(trial_effect_due, "trial_effect_due", "", "i",
@@ -56,6 +57,8 @@ SHARED_STMT(trial_history, "trial_history", "i", "tt",
 SHARED_STMT(trial_left_ends, "trial_left_ends", "", "i",
 	"SELECT count(*) FROM hx_history h JOIN hx_run r ON r.subject = h.subject WHERE r.parent IS NULL"
 	" AND h.from_status IN ('COMPLETED', 'CANCELLED')");
+
+SHARED_STMT(trial_output, "trial_output", "i", "t", "SELECT output FROM hx_run WHERE subject = ?1");
 
 /* All that decides the future, times as seen from now. Ids are fresh numbers, and other in every schedule. */
 #define FROM_NOW(column) column " - hx_now_ms()"
@@ -134,6 +137,9 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 		hash = sim_hash_answer(sim, &hash_runs, hash);
 		hash = sim_hash_answer(sim, &hash_steps, hash);
 		hash = sim_hash_answer(sim, &hash_events, hash);
+	} else if (t->machine->batch) {
+		hash = sim_hash_answer(sim, &trial_hash_batch, hash);
+		hash = sim_hash_answer(sim, &trial_hash_items, hash);
 	} else {
 		hash = sim_hash_answer(sim, &hash_entities, hash);
 	}
@@ -174,6 +180,10 @@ void trial_setup(struct sim *sim)
 
 	t->sim = sim;
 	sim_script(sim, "CREATE TABLE trial_ledger (action TEXT NOT NULL, effect TEXT)");
+	if (d->batch) {
+		trial_batch_setup(sim);
+		return;
+	}
 	if (d->run)
 		UNIT_ADD(&unit, UNIT_ANY, &setup_run, db_str(d->name), db_text(t->input), db_int(d->run->timeout_ms));
 	else

@@ -6,8 +6,8 @@
 
 const char *trial_rule_name(enum trial_rule rule)
 {
-	static const char *const names[RULES_N] = {"engine", "once",  "undone", "reverse", "silence",  "stuck",
-						   "last",   "never", "always", "ends",    "sometimes"};
+	static const char *const names[RULES_N] = {"engine", "once",  "undone", "reverse", "silence", "stuck",
+						   "last",   "money", "never",  "always",  "ends",    "sometimes"};
 
 	return names[rule];
 }
@@ -115,6 +115,8 @@ void trial_check(struct sim *sim)
 	t->rows_changed = false;
 	if (t->machine->run)
 		check_runs(sim);
+	else if (t->machine->batch)
+		trial_batch_check(sim);
 	if (t->has_sql)
 		check_sql(sim);
 	trial_check_own(sim, /* quiet= */ false);
@@ -248,8 +250,10 @@ void trial_quiet(struct sim *sim)
 	check_jobs(sim);
 	if (trial_of(sim)->machine->run)
 		check_ended_runs(sim);
+	else if (trial_of(sim)->machine->batch)
+		trial_batch_quiet(sim);
 	else
 		check_entities(sim);
-	if (trial_of(sim)->machine->run || trial_ledger(sim)->clicks) /* otherwise it has not begun */
+	if (!trial_of(sim)->machine->entity || trial_ledger(sim)->clicks) /* otherwise it has not begun */
 		trial_check_own(sim, /* quiet= */ true);
 }

@@ -11,6 +11,7 @@
 #define RUNS_MAX 8
 #define JOBS_MAX 8
 #define STEPS_MAX 24
+#define ITEMS_MAX 4
 
 struct sight_run {
 	int64_t id;
@@ -30,6 +31,10 @@ struct sight {
 	struct sight_run runs[RUNS_MAX];
 	char entity[WORKFLOW_NAME_MAX + 1];
 	bool owned, held;
+	size_t items_n; /* of a batch */
+	struct {
+		char status[20], decision[20];
+	} items[ITEMS_MAX];
 	size_t jobs_n;
 	struct {
 		int64_t id;
@@ -47,6 +52,8 @@ struct teller {
 	struct sight was;
 	/* Of the step that is being taken: */
 	const struct trial_caller *caller; /* whose call ends, or lands */
+	enum trial_lane lane;
+	unsigned effects_n; /* in the ledger, told so far */
 };
 
 /* ---- looking ---- */
@@ -84,6 +91,15 @@ static void look_at_rows(struct sim *sim, struct sight *now)
 		for (size_t i = 0; i < result.rows[0].n && i < RUNS_MAX; i++)
 			look_at_run(sim, &result.rows[0], now->runs_n = i, &now->runs[i]);
 		now->runs_n++;
+	} else if (trial_of(sim)->machine->batch) {
+		result = trial_ask(sim, &trial_batch);
+		PUT(now->entity, db_cell(&result.rows[0], 0, 0));
+		result = trial_ask(sim, &trial_items);
+		for (size_t i = 0; i < result.rows[0].n && i < ITEMS_MAX; i++) {
+			PUT(now->items[i].status, db_cell(&result.rows[0], i, 1));
+			PUT(now->items[i].decision, db_cell(&result.rows[0], i, 2));
+			now->items_n = i + 1;
+		}
 	} else {
 		result = trial_ask(sim, &trial_entities);
 		PUT(now->entity, db_cell(&result.rows[0], 0, 1));
@@ -131,7 +147,8 @@ static void HX_PRINTF(5, 6)
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	story->events[story->events_n++] = (struct trial_event){arena_copy(x->t->arena, slice_str(who)).p,
-								arena_copy(x->t->arena, slice_str(text)).p, file, line};
+								arena_copy(x->t->arena, slice_str(text)).p, file, line,
+								x->lane};
 }
 
 /* Who an actor is to a reader: callers and drivers are on nodes, and these act. */
@@ -202,6 +219,19 @@ static void tell_entity(struct teller *x, const char *who, const struct sight *i
 		       : "");
 }
 
+static void tell_batch(struct teller *x, const char *who, const struct sight *is)
+{
+	for (size_t i = 0; i < is->items_n; i++) {
+		if (strcmp(is->items[i].status, x->was.items[i].status) != 0)
+			tell(x, who, NULL, 0, "item %zu is %s", i, is->items[i].status);
+		if (strcmp(is->items[i].decision, x->was.items[i].decision) != 0)
+			tell(x, who, NULL, 0, "item %zu is %s, and what it was charged is given back", i,
+			     is->items[i].decision);
+	}
+	if (strcmp(is->entity, x->was.entity) != 0)
+		tell(x, who, NULL, 0, "the batch is %s", is->entity);
+}
+
 static void tell_jobs(struct teller *x, const char *who, const struct sight *is)
 {
 	for (size_t i = 0; i < is->jobs_n; i++) {
@@ -228,9 +258,11 @@ static void tell_actors(struct teller *x, struct sim *sim, const struct sight *i
 			struct act_call call = sim_call_of(actor);
 			const struct trial_caller *c = trial_caller_of(x->t, &call, &subject);
 
+			x->lane = LANE_NODE;
 			tell(x, who_acts(x->t, i), c ? c->of->file : NULL, c ? c->line : 0, "calls %s, key %.*s",
 			     ((const struct action *)call.action)->name, SLICE_ARGS(call.key));
 		}
+		x->lane = LANE_CALLER;
 		if (caller && is->actors[i] == SIM_DONE && x->was.actors[i] == SIM_ASKING && !actor->task.task.kind)
 			tell(x, x->t->actors[i].name, NULL, 0, "hears nothing: the connection breaks");
 		else if (caller && is->actors[i] == SIM_DONE && x->was.actors[i] == SIM_ASKING)
@@ -246,6 +278,11 @@ static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
 
 	if (t->actors[actor].part != PART_CALLER)
 		return;
+	x->lane = LANE_CALLER;
+	if (t->machine->batch) {
+		tell(x, t->actors[actor].name, NULL, 0, "cancels the batch");
+		return;
+	}
 	if (t->machine->run) {
 		const struct run_verb *verb = (const struct run_verb *)&sim->state.actors[actor].task;
 
@@ -329,6 +366,7 @@ static void before_step(struct explore_listener *base, struct sim *sim, struct s
 
 static void tell_edge(struct teller *x, struct sim *sim, struct sim_edge edge)
 {
+	x->lane = edge.kind == EDGE_TIME ? LANE_TIME : edge.kind == EDGE_CRASH ? LANE_NODE : LANE_SERVICE;
 	switch ((enum sim_edge_kind)edge.kind) {
 	case EDGE_AGAIN:
 		tell_click(x, sim, edge.who);
@@ -351,6 +389,25 @@ static void tell_edge(struct teller *x, struct sim *sim, struct sim_edge edge)
 	}
 }
 
+static void note_happened(struct teller *x, const struct trial_caller *c)
+{
+	struct trial_story *s = x->story;
+
+	if (s->happened_n < TRIAL_HAPPENED_MAX)
+		s->happened[s->happened_n++] = (struct trial_happened){c->service->action->name, c->step, s->events_n};
+}
+
+/* What the ledger has more than before; what has happened twice does not stand there, and is where the story ends. */
+static void note_effects(struct teller *x, struct sim *sim)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+
+	for (; x->effects_n < ledger->n; x->effects_n++)
+		note_happened(x, &x->t->callers[ledger->effects[x->effects_n].caller]);
+	if (sim->violation[0] && x->t->broken == RULE_ONCE && x->t->broken_caller >= 0)
+		note_happened(x, &x->t->callers[x->t->broken_caller]);
+}
+
 static void after_step(struct explore_listener *base, struct sim *sim, struct sim_edge edge)
 {
 	struct teller *x = (struct teller *)base;
@@ -361,15 +418,19 @@ static void after_step(struct explore_listener *base, struct sim *sim, struct si
 
 	look(sim, &is);
 	tell_edge(x, sim, edge);
+	note_effects(x, sim);
+	x->lane = LANE_STORE;
 	for (size_t i = 0; i < is.runs_n && x->t->machine->run; i++)
 		tell_run(x, who, i < x->was.runs_n ? &x->was.runs[i] : NULL, &is.runs[i]);
-	if (!x->t->machine->run)
+	if (x->t->machine->entity)
 		tell_entity(x, who, &is);
+	else if (x->t->machine->batch)
+		tell_batch(x, who, &is);
 	tell_jobs(x, who, &is);
 	tell_actors(x, sim, &is);
 }
 
-void trial_tell(struct trial *t, const struct explore_found *found, struct trial_story *story)
+struct explore_listener *trial_teller(struct trial *t, struct trial_story *story)
 {
 	struct teller *x = arena_zalloc(t->arena, sizeof *x);
 
@@ -379,7 +440,13 @@ void trial_tell(struct trial *t, const struct explore_found *found, struct trial
 	x->story = story;
 	t->broken = RULE_ENGINE;
 	t->broken_caller = -1;
-	explore_follow(&t->scenario, found, &x->base);
+	t->broken_said = NULL;
+	return &x->base;
+}
+
+void trial_tell(struct trial *t, const struct explore_found *found, struct trial_story *story)
+{
+	explore_follow(&t->scenario, found, trial_teller(t, story));
 	story->rule = t->broken;
 	story->broken = arena_copy(t->arena, slice_str(found->violation)).p;
 	story->shortest = found->shortest;

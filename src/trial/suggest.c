@@ -35,6 +35,14 @@ static void find_places(const struct trial_caller *c, struct places *places)
 		places->n = 1;
 		return;
 	}
+	if (c->of->batch) {
+		struct batch_definition *batch = (struct batch_definition *)(uintptr_t)c->of->batch;
+
+		places->on_unknown[0] = &batch->on_unknown;
+		places->unknown_on_5xx[0] = &batch->unknown_on_5xx;
+		places->n = 1;
+		return;
+	}
 	for (size_t i = 0; w && i < w->steps_n; i++)
 		for (size_t v = 0; v <= w->requesters_n && strcmp(w->steps[i].step_key, c->step) == 0; v++) {
 			struct step_view *view = (struct step_view *)(uintptr_t)&w->steps[i].views[v];

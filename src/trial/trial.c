@@ -133,6 +133,34 @@ static void add_run(struct trial *t, const struct definition *d)
 	}
 }
 
+/* It is asked for again until it is done: when that is, and how often, does not matter. */
+static void add_repeated(struct trial *t, struct trial_caller c, const struct action *action, enum trial_role role)
+{
+	if (!action)
+		return;
+	c.role = role;
+	add_caller(t, c, action);
+	if (action_is_outside(action) && service_of(t, action))
+		service_of(t, action)->repeats = true;
+}
+
+static void add_batch(struct trial *t, const struct definition *d)
+{
+	const struct batch_definition *b = d->batch;
+	struct trial_caller c = {.of = d, .step = TRIAL_ITEM, .line = b->item_action->line};
+
+	add_caller(t, c, b->item_action);
+	add_asked(t, c, b->item_action->probe, /* rejects= */ false);
+	add_repeated(t, c, b->item_action->void_action, ROLE_VOID);
+	add_repeated(t, c, b->cleanup_action, ROLE_UNDO);
+	c.step = "";
+	c.role = ROLE_AFTER;
+	t->has_effects |= b->after_effects_n > 0 || b->cleanup_action;
+	for (size_t i = 0; i < b->after_effects_n; i++)
+		if (action_is_outside(b->after_effects[i]))
+			add_caller(t, c, b->after_effects[i]);
+}
+
 /* ---- machines ---- */
 
 /* Statements name tables of the user's, which are not here: that they have run is written down, in the same unit. */
@@ -178,14 +206,22 @@ static void unspread(const struct run_definition *d)
 	}
 }
 
+static const struct batch_machine *batch_machine(const struct trial *t, const struct batch_definition *d)
+{
+	struct batch_machine *machine = arena_zalloc(t->arena, sizeof *machine);
+
+	ASSERT(machine);
+	((struct batch_definition *)(uintptr_t)d)->retry.jitter = false;
+	*machine = (struct batch_machine){d, 1};
+	return machine;
+}
+
 static void add_machine(struct trial *t, const struct definition *d)
 {
 	struct trial_machine *m = &t->machines[t->machines_n];
 
-	if (d->batch || t->machines_n == TRIAL_MACHINES_MAX) {
-		t->has_batch |= d->batch != NULL;
+	if (t->machines_n == TRIAL_MACHINES_MAX)
 		return;
-	}
 	t->machines_n++;
 	adapt(t, d);
 	m->of = d;
@@ -193,11 +229,14 @@ static void add_machine(struct trial *t, const struct definition *d)
 		unspread(d->run);
 		add_run(t, d);
 		m->run = run_machine_new(d->run, /* version= */ 1, t->arena);
+	} else if (d->batch) {
+		add_batch(t, d);
+		m->batch = batch_machine(t, d->batch);
 	} else {
 		add_entity(t, d);
 		m->entity = entity_machine_new(d->entity, /* version= */ 1, /* table= */ NULL, t->arena);
 	}
-	ASSERT(m->run || m->entity);
+	ASSERT(m->run || m->entity || m->batch);
 }
 
 /* ---- scenarios ---- */
@@ -224,16 +263,21 @@ struct part {
 	bool given_up; /* it is larger than its share */
 };
 
-static void begin_scenario(struct trial *t, const struct part *part)
+void trial_begin(struct trial *t, const struct trial_machine *machine, struct slice input, const char *start,
+		 const char *name)
 {
-	t->machine = part->machine;
-	t->input = part->input;
-	t->start = part->start;
+	t->machine = machine;
+	t->input = input;
+	t->start = start;
 	t->scenario = (struct sim_scenario){
-		.name = part->name,
+		.name = name,
 		.subjects_n = 1,
-		.kind = part->machine->run ? run_kind() : part->machine->entity->kind,
-		.initial = part->machine->run ? RUN_PENDING : part->start,
+		.kind = machine->run     ? run_kind()
+			: machine->batch ? batch_kind()
+					 : machine->entity->kind,
+		.initial = machine->run     ? RUN_PENDING
+			   : machine->batch ? BATCH_QUEUED
+					    : start,
 		.driven = true,
 		.outside = &outside,
 		.user = &users[t->options->nodes - 1],
@@ -279,7 +323,7 @@ static void add_parts(struct trial *t, const struct trial_machine *m, struct par
 	size_t inputs = t->world->inputs_n ? t->world->inputs_n : 1;
 
 	for (size_t input = 0; input < inputs; input++) {
-		if (m->run)
+		if (!m->entity)
 			add_part(t, parts, (struct part){.machine = m}, input);
 		for (size_t s = 0; m->entity && s < m->of->entity->statuses_n; s++)
 			if (starts_something(m->of->entity, m->of->entity->statuses[s]))
@@ -321,7 +365,7 @@ static bool walk_part(struct walker *w, struct part *part, unsigned mishaps, uin
 	enum explore_verdict verdict;
 
 	ASSERT(found);
-	begin_scenario(t, part);
+	trial_begin(t, part->machine, part->input, part->start, part->name);
 	t->scenario.bounds = (struct sim_bounds){.lapses = t->options->pauses,
 						 .crashes = t->options->crashes,
 						 .lost_answers = t->options->lost,
@@ -382,17 +426,18 @@ static void add_left_out(struct trial_report *report, bool holds, const char *wo
 		report->left_out[report->left_out_n++] = words;
 }
 
-static void fill_covered(const struct trial *t, struct trial_report *report)
+size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX])
 {
-	static const char *const roles[ROLES_N] = {"", " (compensation)", " (after-effect)", " (asked)"};
+	static const char *const roles[ROLES_N] = {"", " (compensation)", " (after-effect)", " (asked)", " (void)"};
+	size_t n = 0;
 
-	for (size_t i = 0; i < t->callers_n && report->covered_n < TRIAL_COVERED_MAX; i++) {
-		const struct trial_caller *c = &t->callers[i];
+	for (; n < t->callers_n && n < TRIAL_COVERED_MAX; n++) {
+		const struct trial_caller *c = &t->callers[n];
 		char what[WORKFLOW_NAME_MAX + 40] = "";
 
 		if (c->service)
 			snprintf(what, sizeof what, "%s%s", c->service->action->name, roles[c->role]);
-		report->covered[report->covered_n++] = (struct trial_covered){
+		covered[n] = (struct trial_covered){
 			.workflow = c->of->name,
 			.step = c->step,
 			.what = arena_copy(t->arena, slice_str(what)).p,
@@ -403,6 +448,7 @@ static void fill_covered(const struct trial *t, struct trial_report *report)
 			.reached = c->reached,
 		};
 	}
+	return n;
 }
 
 static bool has_stranger(const struct trial *t, const struct run_definition *d)
@@ -427,13 +473,13 @@ static bool lacks_child(const struct trial *t)
 
 static void finish(const struct trial *t, struct trial_report *report)
 {
-	fill_covered(t, report);
+	report->covered_n = trial_fill_covered(t, report->covered);
 	add_left_out(report, true,
 		     "commits whose answer is lost, and groups of units: the engine's own tests walk through these");
 	add_left_out(report, t->has_sql, "statements of sql actions are counted, not run: none of them refuses");
 	add_left_out(report, t->has_table, "entities of a table of yours are explored as the engine's own");
-	add_left_out(report, t->has_batch, "batches");
 	add_left_out(report, lacks_child(t), "runs of workflows that were not given: whoever starts one waits there");
+	add_left_out(report, t->has_more_rules, "rules of your own beyond the first 256");
 	add_left_out(report, !t->world->inputs_n, "inputs other than {}: a world file names some");
 }
 
@@ -447,17 +493,17 @@ struct exploration {
 };
 
 /* The first that is said to be sometimes, and never was; NULL: none. */
-static const struct trial_rule_said *first_unreached(const struct trial *t)
+static const struct user_rule *first_unreached(const struct trial *t)
 {
-	for (unsigned i = 0; i < t->world->rules_n; i++)
-		if (t->world->rules[i].kind == RULE_IS_SOMETIMES && !(t->reached & 1u << i))
-			return &t->world->rules[i];
+	for (size_t i = 0; i < t->own_n; i++)
+		if (t->own[i].kind == RULE_IS_SOMETIMES && !t->own_reached[i])
+			return &t->own[i];
 	return NULL;
 }
 
 static void check_reached(struct trial *t, struct trial_report *report)
 {
-	const struct trial_rule_said *rule = report->story ? NULL : first_unreached(t);
+	const struct user_rule *rule = report->story ? NULL : first_unreached(t);
 	struct trial_story *story;
 
 	if (!rule)
@@ -469,28 +515,47 @@ static void check_reached(struct trial *t, struct trial_report *report)
 		.scenario = "all of them",
 		.broken = "what is sometimes to be never was",
 		.shortest = true,
-		.file = t->world->file,
+		.file = rule->file,
 		.line = rule->line,
 		.workflow = rule->workflow ? rule->workflow : t->machines[0].of->name,
-		.field = trial_rule_kinds[RULE_IS_SOMETIMES],
+		.field = user_rule_kinds[RULE_IS_SOMETIMES],
 		.why = rule->text,
 	};
 	report->story = story;
 }
 
+static void add_own(struct trial *t, const struct user_rules *rules)
+{
+	for (size_t i = 0; i < rules->n && t->own_n < TRIAL_OWN_MAX; i++)
+		t->own[t->own_n++] = rules->items[i];
+	t->has_more_rules |= t->own_n == TRIAL_OWN_MAX;
+}
+
+struct trial *trial_new(const struct definition_set *set, const struct trial_world *world,
+			const struct trial_options *options, struct arena *arena)
+{
+	struct trial *t = arena_zalloc(arena, sizeof *t);
+
+	ASSERT(t);
+	t->arena = arena;
+	t->world = world;
+	t->options = options;
+	add_own(t, &world->rules);
+	for (size_t i = 0; i < set->n; i++) {
+		add_own(t, &set->items[i]->rules);
+		add_machine(t, set->items[i]);
+	}
+	return t;
+}
+
 static struct trial *explore_once(const struct exploration *x, struct trial_report *report)
 {
-	struct trial *t = arena_zalloc(x->arena, sizeof *t);
+	struct trial *t = trial_new(x->set, x->world, x->options, x->arena);
 	struct parts parts = {.room = PARTS_MAX, .items = arena_zalloc(x->arena, PARTS_MAX * sizeof *parts.items)};
 	struct walker walker = {t, report};
 
-	ASSERT(t && parts.items);
+	ASSERT(parts.items);
 	*report = (struct trial_report){0};
-	t->arena = x->arena;
-	t->world = x->world;
-	t->options = x->options;
-	for (size_t i = 0; i < x->set->n; i++)
-		add_machine(t, x->set->items[i]);
 	for (size_t i = 0; i < t->machines_n; i++)
 		add_parts(t, &t->machines[i], &parts);
 	report->scenarios_n = parts.n;
@@ -514,10 +579,9 @@ enum hx_code trial_run(const struct definition_set *set, const struct trial_worl
 	struct trial *t = explore_once(&x, ret_report);
 
 	if (!ret_report->scenarios_n)
-		return error_set(err, HX_VALIDATION_ERROR,
-				 "there is nothing here that can be explored: no run and no entity");
+		return error_set(err, HX_VALIDATION_ERROR, "there is nothing here that can be explored");
 	finish(t, ret_report);
-	if (ret_report->story && ret_report->story->events_n)
+	if (ret_report->story && ret_report->story->events_n && !options->brief)
 		trial_suggest(t, ret_report->story, explore_again, &x, ret_report);
 	return HX_OK;
 }

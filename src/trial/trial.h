@@ -12,7 +12,8 @@
  *  silence   nothing has happened outside that the engine neither has as done nor as unknown, or shows to a person
  *  stuck     where nothing goes on, nothing is left half done without a person or an event that it waits for
  *  last      what has ended has ended
- *  never, always, ends, sometimes   what the world's file says besides
+ *  money     of a batch: what was charged, less what was returned and refunded, is what is gone
+ *  never, always, ends, sometimes   what the user says besides, in a definition or a world's file
  *  engine    the invariants of sim/invariant.h: a broken one is a fault of ours, and no definition's
  *
  * Same files, same options, same seed: the same bytes. Nothing is read from a clock: the limit is a number of edges.
@@ -35,6 +36,7 @@ struct trial_options {
 	unsigned mishaps; /* of all these together */
 	uint64_t edges_max;
 	uint64_t seed; /* 0: edges are tried in their own order */
+	bool brief;    /* nothing is suggested, which would be explored as well */
 	void (*progress)(void *context, const char *scenario, const struct explore_report *so_far); /* NULL: nobody */
 	void *context;
 };
@@ -47,6 +49,7 @@ enum trial_rule {
 	RULE_SILENCE,
 	RULE_STUCK,
 	RULE_LAST,
+	RULE_MONEY,
 	RULE_NEVER, /* of the user's own, in the order of enum trial_rule_kind */
 	RULE_ALWAYS,
 	RULE_ENDS,
@@ -55,15 +58,26 @@ enum trial_rule {
 };
 const char *trial_rule_name(enum trial_rule rule);
 
+/* Where a line of a story stands on a page. */
+enum trial_lane { LANE_CALLER, LANE_NODE, LANE_STORE, LANE_SERVICE, LANE_TIME, LANES_N };
+
 /* One line of a story. */
 struct trial_event {
 	const char *who; /* "caller-1", "node-a", "charge", "time" */
 	const char *what;
 	const char *file; /* of the step or the action that it is about; NULL: of none */
 	size_t line;
+	enum trial_lane lane;
+};
+
+/* What has happened outside, and with which line of the story. */
+struct trial_happened {
+	const char *action, *step;
+	size_t event; /* from 1 */
 };
 
 #define TRIAL_EVENTS_MAX 400
+#define TRIAL_HAPPENED_MAX 40
 
 struct trial_story {
 	enum trial_rule rule;
@@ -79,6 +93,8 @@ struct trial_story {
 	const char *assumption; /* of docs/guarantees.md that does not hold, "A5"; NULL: the definition is to blame */
 	size_t events_n;
 	struct trial_event events[TRIAL_EVENTS_MAX];
+	size_t happened_n;
+	struct trial_happened happened[TRIAL_HAPPENED_MAX];
 };
 
 /* A step, or what else calls a service, and which of its outcomes were reached. */
@@ -128,6 +144,20 @@ enum hx_code trial_run(const struct definition_set *set, const struct trial_worl
 /* As words for a person, and as one JSON object with a line end. */
 void trial_report_words(const struct trial_report *report, const struct trial_options *options, struct strbuf *out);
 void trial_report_json(const struct trial_report *report, const struct trial_options *options, struct strbuf *out);
+/*
+ * As a page that needs nothing else: the story as lanes, gone through by keyboard, the ledger, the definitions and what of them was
+ * covered. Its one script is always the same bytes, and the page's policy lets no other run.
+ */
+void trial_report_html(const struct trial_report *report, const struct trial_options *options,
+		       const struct definition_set *set, struct strbuf *out);
 /* For the machines that build. */
 void trial_report_junit(const struct trial_report *report, struct strbuf *out);
 void trial_report_sarif(const struct trial_report *report, struct strbuf *out);
+/* How far it went and what that means, two lines. */
+void trial_verdict_words(const struct trial_report *report, const struct trial_options *options, struct strbuf *out);
+/* A text for XML, also in an attribute's double quotes: it means nothing there but itself. */
+void trial_add_xml(struct strbuf *out, const char *text);
+/* {"who","what","file","line"} of each, without the brackets. */
+void trial_events_json(const struct trial_story *story, struct strbuf *out);
+/* Lines with numbers. */
+void trial_events_words(const struct trial_story *story, struct strbuf *out);

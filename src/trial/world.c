@@ -92,60 +92,10 @@ static void read_inputs(const struct reader *r, const struct json_node *node, co
 	json_node_for_each(input, node) world->inputs[world->inputs_n++] = keep_json(r, input);
 }
 
-/* ---- rules ---- */
-
-const char *const trial_rule_kinds[RULE_KINDS_N + 1] = {"never", "always", "ends", "sometimes", NULL};
-static const char *const rule_roots[] = {"status", "doubt", "steps", "ledger", NULL};
-
-static void read_rule(const struct reader *r, const struct json_node *node, struct trial_rule_said *rule, size_t *n)
+static void read_rules(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
-	unsigned said = 0;
-
-	for (unsigned kind = 0; kind < RULE_KINDS_N; kind++) {
-		const struct json_node *member = json_node_member(node, trial_rule_kinds[kind]);
-
-		if (!member)
-			continue;
-		said++;
-		rule->kind = kind;
-		rule->line = member->at.line;
-		rule->text = member->type == JSON_STRING ? reader_keep(r, member->string) : NULL;
-		reader_expression(r, member, trial_rule_kinds[kind], rule_roots, &rule->expression);
-	}
-	if (said != 1)
-		reader_report(r, node->at.line, "rule", "it is one of never, always, ends and sometimes");
-	*n += said == 1 && rule->expression;
-}
-
-static const struct field rule_fields[] = {
-	{"never", FIELD_KNOWN},
-	{"always", FIELD_KNOWN},
-	{"ends", FIELD_KNOWN},
-	{"sometimes", FIELD_KNOWN},
-	{"workflow", FIELD_NAME(struct trial_rule_said, workflow)},
-	{0},
-};
-
-static void read_rules(const struct reader *outer, const struct json_node *node, const struct field *field, void *ret)
-{
-	struct trial_world *world = ret;
-	struct trial_rule_said *rules = reader_list(outer, node, field->name, 1, TRIAL_RULES_MAX, sizeof *rules);
-	struct reader r = *outer;
-	size_t n = 0;
-
-	if (!rules)
-		return;
-	r.where = "rules";
-	json_node_for_each(rule, node)
-	{
-		if (!reader_object(&r, rule, "a rule"))
-			continue;
-		rules[n] = (struct trial_rule_said){0};
-		fields_read(&r, rule, rule_fields, &rules[n]);
-		read_rule(&r, rule, &rules[n], &n);
-	}
-	world->rules_n = n;
-	world->rules = rules;
+	(void)field;
+	user_rules_read(r, node, /* workflow= */ NULL, &((struct trial_world *)ret)->rules);
 }
 
 static const struct field world_fields[] = {
@@ -183,29 +133,8 @@ const struct trial_service_said *trial_world_service(const struct trial_world *w
 
 /* What there is to be named. */
 struct known {
-	const struct reader *r;
-	size_t line;
 	const char *actions[KNOWN_MAX + 1], *workflows[KNOWN_MAX + 1];
 };
-
-static void want_known(const struct reader *r, size_t line, const char *const *known, const char *what,
-		       struct slice name)
-{
-	for (size_t i = 0; known[i]; i++)
-		if (slice_is(name, known[i]))
-			return;
-	reader_report(r, line, "name", "no definition has %s \"%s\"%s", what, excerpt_of(name).text,
-		      reader_suggest(r, name, known).text);
-}
-
-static void use_of_rule(void *context, struct slice root, struct slice name, size_t column)
-{
-	const struct known *known = context;
-
-	(void)column;
-	if (slice_is(root, "ledger"))
-		want_known(known->r, known->line, known->actions, "an action", name);
-}
 
 static void fill_known(const struct definition_set *set, struct known *known)
 {
@@ -221,15 +150,15 @@ static void fill_known(const struct definition_set *set, struct known *known)
 void trial_world_check(const struct trial_world *world, const struct definition_set *set, struct findings *findings)
 {
 	struct reader r = {.findings = findings, .arena = findings->arena, .place = {.file = world->file}};
-	struct known known = {.r = &r};
+	struct known known = {0};
 
 	fill_known(set, &known);
 	for (size_t i = 0; i < world->services_n; i++)
-		want_known(&r, world->services[i].line, known.actions, "an action", slice_str(world->services[i].name));
-	for (size_t i = 0; i < world->rules_n; i++) {
-		known.line = world->rules[i].line;
-		expression_each_use(world->rules[i].expression, use_of_rule, &known);
-		if (world->rules[i].workflow)
-			want_known(&r, known.line, known.workflows, "a workflow", slice_str(world->rules[i].workflow));
-	}
+		user_rules_want(&r, world->services[i].line, known.actions, "an action",
+				slice_str(world->services[i].name));
+	user_rules_check(&r, &world->rules, known.actions);
+	for (size_t i = 0; i < world->rules.n; i++)
+		if (world->rules.items[i].workflow)
+			user_rules_want(&r, world->rules.items[i].line, known.workflows, "a workflow",
+					slice_str(world->rules.items[i].workflow));
 }

@@ -5,13 +5,7 @@
  *   { "inputs": [ { "total": 2000 } ],
  *     "services": { "charge": { "may": ["done", "timeout_after"], "dedupes": false, "returns": { "id": "ch_1" } } } }
  *
- * And rules of the user's own: expressions over {"status", "doubt", "steps": {NAME: STATUS}, "ledger": {ACTION: how often it has
- * happened}}, of the run or the entity that is explored.
- *
- *   never           true in no state
- *   always          true in every state
- *   ends            true wherever nothing goes on any more
- *   sometimes       true in some state: one that is never reached says nothing about what would follow
+ * And rules of the user's own (model/user_rule.h), about the run or the entity that is explored.
  *
  *   done            it does what it was asked for, and says so
  *   failed          it does nothing, and says so; it may be asked again
@@ -24,12 +18,11 @@
 #pragma once
 
 #include "base/json.h"
-#include "model/expression.h"
 #include "model/findings.h"
+#include "model/user_rule.h"
 
 #define TRIAL_SERVICES_MAX 200
 #define TRIAL_INPUTS_MAX 16
-#define TRIAL_RULES_MAX 32
 
 enum trial_may {
 	MAY_DONE,
@@ -54,25 +47,13 @@ struct trial_service_said {
 	struct json returns; /* with done; .raw.p NULL: not said */
 };
 
-enum trial_rule_kind { RULE_IS_NEVER, RULE_IS_ALWAYS, RULE_IS_ENDS, RULE_IS_SOMETIMES, RULE_KINDS_N };
-extern const char *const trial_rule_kinds[RULE_KINDS_N + 1];
-
-struct trial_rule_said {
-	enum trial_rule_kind kind;
-	const struct expression *expression;
-	const char *text;
-	const char *workflow; /* that it is about; NULL: all */
-	size_t line;
-};
-
 struct trial_world {
 	const char *file;
 	size_t inputs_n;
 	struct json inputs[TRIAL_INPUTS_MAX]; /* of runs, and of the steps of entities; none: {} */
 	size_t services_n;
 	const struct trial_service_said *services;
-	size_t rules_n;
-	const struct trial_rule_said *rules;
+	struct user_rules rules;
 };
 
 /* What is not valid is a finding, and stays as it would be without a file. Texts live in the arena of the findings. */

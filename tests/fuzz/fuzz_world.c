@@ -29,7 +29,7 @@ static void try_findings(const struct findings *findings)
 	strbuf_release(&line);
 }
 
-static void try_rule(const struct trial_rule_said *rule)
+static void try_rule(const struct user_rule *rule)
 {
 	static const char sight[] = "{\"status\":\"PENDING\",\"doubt\":false,\"steps\":{},\"ledger\":{\"charge\":1}}";
 	struct expression_env env = {.whole = json_trust(slice_str(sight))};
@@ -56,13 +56,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	trial_world_parse("w\x1b.json", slice_of(data, size), &arena, &findings, &world);
 	try_findings(&findings);
 	ASSERT(world.inputs_n <= TRIAL_INPUTS_MAX && world.services_n <= TRIAL_SERVICES_MAX &&
-	       world.rules_n <= TRIAL_RULES_MAX);
+	       world.rules.n <= USER_RULES_MAX);
 	for (size_t i = 0; i < world.inputs_n; i++)
 		ASSERT(json_check(world.inputs[i].raw, NULL, &world.inputs[i]) == HX_OK);
 	for (size_t i = 0; i < world.services_n; i++)
 		ASSERT(world.services[i].name && world.services[i].may < 1u << MAYS_N);
-	for (size_t i = 0; i < world.rules_n; i++)
-		try_rule(&world.rules[i]);
+	for (size_t i = 0; i < world.rules.n; i++)
+		try_rule(&world.rules.items[i]);
 	arena_release(&arena);
 	return 0;
 }

@@ -152,7 +152,7 @@ result a_configuration_that_is_not_there
 exits 2 check && complains "PATH" && silent out && exits 2 check --strict && exits 2 check good --config && exits 2 check --stric good &&
 	complains "did you mean --strict?" && exits 2 check -x good
 result usage
-exits 0 check --help && says "usage: hapax check PATH… [--config FILE] [--strict] [--json]" && says "coverage is not checked"
+exits 0 check --help && says "usage: hapax check PATH… [--config FILE] [--strict] [--explore] [--json]" && says "coverage is not checked"
 result help
 printf 'broken\n' | exits 1 check broken && ! grep -q "$(printf '\033')" out
 result no_colours_beside_a_terminal

@@ -177,6 +177,10 @@ try 0 graph flows/doc.json --json && says '<svg ' || note graph
 try 0 explore flows/doc.json && says complete || note explore
 try 0 explore flows/doc.json --json && jq -e '.verdict == "complete"' <out >/dev/null || note "explore --json"
 try 2 explore nowhere.json && complains nowhere.json || note "explore of nothing"
+echo '{ "tests": [ { "name": "t", "then": { "ledger": {} } } ] }' >flows/doc.test.json
+try 0 test flows/doc.test.json && says "1 test, 0 failed" || note test
+try 0 test flows --json && jq -e '.tests == 1 and .failed == 0' <out >/dev/null || note "test --json"
+try 2 test nowhere.json && complains nowhere.json || note "test of nothing"
 try 0 completion bash --json && says complete || note completion
 sums_up without_a_server
 
@@ -406,7 +410,8 @@ gate show: --json
 gate resolve: --done --not-done --json
 gate forget: --json
 check: --config --strict --json
-explore: --world --nodes --callers --crashes --pauses --lost --seconds --seed --json --junit --sarif
+explore: --world --nodes --callers --crashes --pauses --lost --seconds --seed --html --json --junit --sarif
+test: --watch --json --junit
 graph: --output --json
 entity create: --server --json
 entity show: --server --json

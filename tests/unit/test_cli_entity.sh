@@ -262,7 +262,7 @@ result help_as_a_word
 exits 0 entity --help && says "usage: hapax entity create" && says "usage: hapax entity history" && exits 0 job --help &&
 	says "usage: hapax job redrive ID" && exits 2 entity frie && complains 'did you mean "entity fire"?'
 result help_of_the_nouns
-"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|account\|job\|key\|schedule\|bulk\|explore\) ' >verbs # these have pages of their own
+"$hapax" --help | sed -n 's/^  \([a-z]* *[a-z]*\)  .*/hapax \1/p' | grep -v '^hapax \(run\|batch\|account\|job\|key\|schedule\|bulk\|explore\|test\) ' >verbs # these have pages of their own
 [ "$(wc -l <verbs)" -ge 12 ] && in_manual hapax.1 <verbs
 result every_verb_is_in_the_manual
 help_is_in_manual schedule hapax-schedule.1

@@ -52,8 +52,8 @@ exits 1 explore "$examples/claim-without-probe.json" --sarif && jq -e '.version 
 	exits 0 explore "$examples/claim-without-probe.mended.json" --sarif && jq -e '.runs[0].results == []' <out >/dev/null
 result the_story_as_sarif
 well_formed() { python3 -c 'import sys, xml.etree.ElementTree as e; t = e.parse(sys.argv[1]).getroot(); print(t.get("failures"), len(t.findall("testcase")), len(t.findall("testcase/failure")))' out; }
-exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.world.json" --junit && [ "$(well_formed)" = "1 11 1" ] &&
-	exits 0 explore "$examples/claim-without-probe.mended.json" --junit && [ "$(well_formed)" = "0 11 0" ] &&
+exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.world.json" --junit && [ "$(well_formed)" = "1 12 1" ] &&
+	exits 0 explore "$examples/claim-without-probe.mended.json" --junit && [ "$(well_formed)" = "0 12 0" ] &&
 	exits 2 explore "$examples/cancel-race.json" --json --junit && complains "take one"
 result the_story_as_junit
 
@@ -62,7 +62,10 @@ result the_order_of_the_examples_is_clean
 echo '{ "inputs": [ { "total": 2000 } ] }' >rich.json
 exits 0 explore "$root/examples/order/order.json" --world rich.json --mishaps 0 && ! says 'not reached$'
 result an_input_leads_to_the_other_side_of_a_condition
-exits 1 explore "$root/examples/billing/workflows" && says "found: once: CloseBilling has happened twice"
+exits 0 check --explore "$root/examples/billing/workflows" && says "explore: once: CloseBilling has happened twice for one decision, step close; \`hapax explore\` tells how" &&
+	exits 0 check "$root/examples/billing/workflows" && ! says explore && exits 0 check --explore "$examples/double-charge.mended.json" && ! says explore:
+result check_says_when_there_is_something_to_say
+exits 1 explore "$root/examples/billing/workflows" --brief && says "found: once: CloseBilling has happened twice"
 result what_billing_says_in_words
 
 exits 1 explore "$examples/mail-in-the-action.json" && cp out first && exits 1 explore "$examples/mail-in-the-action.json" && cmp out first &&
@@ -102,6 +105,20 @@ rule '"never": ".ledger.Pya"' && exits 2 explore flows/keyed.json --world world.
 	rule '"never": "true", "workflow": "pyout"' && exits 2 explore flows/keyed.json --world world.json && complains '"payout"'
 result rules_that_are_none
 
+# Rules of a definition: read with it, checked with it, and found broken at their line.
+sed 's/"workflow": "payout",/&\n  "rules": [\n    { "never": ".status == \\"paid\\" and .ledger.Pay" } ],/' flows/keyed.json >flows/ruled.json
+exits 0 check --strict flows/ruled.json && exits 1 explore flows/ruled.json && says 'found: never: what is never to be is: .status == "paid" and .ledger.Pay' &&
+	says_like 'flows/ruled.json:[0-9]+: workflow payout, never: '
+result rules_of_a_definition
+sed 's/.ledger.Pay" }/.ledger.Pya" }/' flows/ruled.json >flows/misspelt.json
+exits 1 check flows/misspelt.json && says 'no definition has an action "Pya"; did you mean "Pay"?' && exits 2 explore flows/misspelt.json &&
+	sed 's/"never"/"nevr"/' flows/ruled.json >flows/misspelt.json && exits 1 check flows/misspelt.json && says '"never"'
+result rules_of_a_definition_that_are_none
+sed 's/"never": .* } \],/"sometimes": ".status == \\"gone\\"", "workflow": "payout" } ],/' flows/ruled.json >flows/empty.json
+exits 1 explore flows/empty.json && says "found: sometimes: what is sometimes to be never was" && says "flows/empty.json:" &&
+	sed 's/"workflow": "payout" }/"workflow": "other" }/' flows/empty.json >flows/misspelt.json && exits 1 check flows/misspelt.json && says "about its own workflow, payout"
+result rules_of_a_definition_are_about_its_workflow
+
 printf '{\n "servces": { } }\n' >world.json
 exits 2 explore flows/keyed.json --world world.json && silent out && complains 'world.json:2: error: ' && complains '"services"'
 result a_field_that_is_none
@@ -116,13 +133,20 @@ exits 2 explore nowhere.json && silent out && complains nowhere.json && exits 2 
 	exits 2 explore && complains PATH
 result usage
 echo '{ "workflow": "b", "kind": "batch", "actions": { "do": { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" } }, "item_action": "do" }' >flows/b.json
-exits 2 explore flows/b.json && complains "nothing here that can be explored"
+exits 0 explore flows/b.json --mishaps 1 && says_like '^complete: ' && says "b item: do: done failed rejected timeout timeout_after late"
 result a_batch_alone
+exits 1 explore "$examples/late-item.json" --brief && says "found: undone: item 0 was cancelled and its money given back, and draw is there" &&
+	says_like 'late-item.json:[0-9]+: workflow thumbnails, step item, void: ' && says "cancels the batch" &&
+	says "item 0 is cancelled, and what it was charged is given back" && exits 0 explore "$examples/late-item.mended.json" --mishaps 1 && says_like '^complete: '
+result an_item_after_its_refund
+sed 's/"effect": "keyed"/"effect": "claimed"/; s/"cleanup_action"/"on_unknown": "retry", &/' "$examples/late-item.mended.json" >flows/twice.json
+exits 1 explore flows/twice.json --brief && says "found: once: draw has happened twice for one decision, step item" && says_like 'flows/twice.json:[0-9]+: .*on_unknown: retry'
+result an_item_that_is_done_twice
 "$hapax" explore --help | grep -oE '^  --[a-z-]+' | tr -d ' ' | in_manual hapax-explore.1 &&
 	"$hapax" explore --help | sed -n 's/^  \([0-9][0-9]*\)  .*/.B \1/p' | sort -u | in_manual hapax-explore.1
 result the_manual_has_every_option
 # Every field of a world, and all that a service may do, is on the page.
-{ sed -n 's/^	{"\([a-z_]*\)", FIELD.*/\1/p' "$root/src/trial/world.c"
+{ sed -n 's/^	{"\([a-z_]*\)", FIELD.*/\1/p' "$root/src/trial/world.c" "$root/src/model/user_rule.c"
 	sed -n '/^static const char \*const may_names/,/};/p' "$root/src/trial/world.c" | grep -oE '"[a-z_]+"' | tr -d '"'; } >fields
 page_has() { grep -qF "| \`$1\` |" "$root/docs/explore.md" || { echo "not in docs/explore.md: $1" && false; }; }
 test "$(wc -l <fields)" -ge 14 && while read -r field; do page_has "$field" || break; done <fields

@@ -108,12 +108,12 @@ usages() { # noun
 		on { print line; on = 0 }' | sed "s/^usage: //; s/$client/[CLIENT]/"
 }
 # These say more than a usage can, or have a sign that a manual does not: two ways to call it, one of two options, a field of a file instead.
-says_more='^hapax (batch start|explore|gate|gate resolve|graph) (WORKFLOW|ID|KEY|FILE|PATH|\[?--upstream)'
+says_more='^hapax (batch start|explore|test|gate|gate resolve|graph) (WORKFLOW|ID|KEY|FILE|PATH|\[?--upstream)'
 for page in man/hapax-*.1; do
 	noun=${page#man/hapax-} noun=${noun%.1}
 	synopsis "$page" | grep -vE "$says_more" | sort >"$dir/page"
 	usages "$noun" | grep -vE "$says_more" | sort >"$dir/usage"
-	[ "$noun" = graph ] || [ "$noun" = explore ] || [ -s "$dir/usage" ] || note "hapax $noun --help has no usage"
+	[ "$noun" = graph ] || [ "$noun" = explore ] || [ "$noun" = test ] || [ -s "$dir/usage" ] || note "hapax $noun --help has no usage"
 	comm -23 "$dir/usage" "$dir/page" >"$dir/out"
 	[ ! -s "$dir/out" ] || note "not in $page: $(cat "$dir/out")"
 	comm -13 "$dir/usage" "$dir/page" | grep "^hapax $noun " >"$dir/out" && note "only in $page: $(cat "$dir/out")"

@@ -1,0 +1,125 @@
+/*
+ * Batches in a trial: two items that cost 1 each, an account with enough for both, and callers who cancel at any moment.
+ *
+ * What a cancelled item has left outside is there until a cleanup comes after it; a key that was voided does nothing any more.
+ */
+#include "flow/account.h"
+#include "flow/batch_item.h"
+#include "trial/parts.h"
+
+#define ITEMS 2
+#define OPENING "5"
+
+/* clang-format off */
+
+DB_STMT(setup_batch, "trial_setup_batch", "t", "",
+	"INSERT INTO hx_batch (subject, workspace, workflow, definition_version, requester, account, total, due_at, created_at, loaded_at)"
+	" VALUES (1, 'default', ?1, 1, 'caller', 2, 2, hx_now_ms(), hx_now_ms(), hx_now_ms())");
+DB_STMT(setup_item, "trial_setup_item", "it", "", "INSERT INTO hx_batch_item (batch, n, input, cost) VALUES (1, ?1, ?2, 1)");
+
+const struct db_stmt trial_batch = {.name = "trial_batch", .in = "", .out = "tiii",
+	.sql = "SELECT s.status, b.unknown, b.charged, b.refunded FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"};
+const struct db_stmt trial_items = {.name = "trial_items", .in = "", .out = "itti",
+	.sql = "SELECT n, status, coalesce(decision, ''), charged FROM hx_batch_item ORDER BY n"};
+const struct db_stmt trial_due_batches = {.name = "trial_due_batches", .in = "", .out = "i",
+	.sql = "SELECT b.subject FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"
+	       " WHERE b.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())"};
+DB_STMT(money, "trial_money", "", "ii",
+	"SELECT a.balance <> (SELECT sum(amount) FROM hx_ledger) OR a.balance <> " OPENING " - b.charged + b.refunded,"
+	" b.charged <> (SELECT sum(charged) FROM hx_batch_item)"
+	" OR b.refunded <> (SELECT coalesce(sum(charged), 0) FROM hx_batch_item WHERE decision = 'cancelled')"
+	" FROM hx_batch b JOIN hx_account a ON a.subject = b.account");
+
+/* Rests are spread by ids, which are other numbers in every schedule: moments are looked at through a grid. */
+#define IN_GRID(at) "(" at " - hx_now_ms() + 9999) / 10000"
+const struct db_stmt trial_hash_batch = {.name = "trial_hash_batch", .in = "", .out = "tiiiiiiiiiiiiiiii",
+	.sql = "SELECT s.status, s.version, s.fence, s.owner IS NULL, s.until - hx_now_ms(), b.cancel_requested, b.needs, b.next_n, b.succeeded,"
+	       " b.failed, b.unknown, b.cancelled, b.refunded, b.late, b.flipped_to, b.cleanups, " IN_GRID("b.due_at")
+	       " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"};
+const struct db_stmt trial_hash_items = {.name = "trial_hash_items", .in = "", .out = "ttiiiiiiii",
+	.sql = "SELECT status, decision, charged, attempt, failures, doubt, fence, " IN_GRID("due_at") ", output IS NULL, late IS NULL"
+	       " FROM hx_batch_item ORDER BY n"};
+
+/* clang-format on */
+
+static const struct batch_machine *batch_machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	const struct trial *t = context;
+
+	(void)version;
+	return slice_is(workflow, t->machine->of->name) ? t->machine->batch : NULL;
+}
+
+void trial_batch_setup(struct sim *sim)
+{
+	struct trial *t = trial_of(sim);
+	struct stamp stamp = {++sim->state.next_id, sim->state.now, "setup"};
+	struct unit unit;
+
+	t->batch_policy = (struct batch_policy){.lease_ms = 60000, .machine_of = batch_machine_of, .context = t};
+	unit_init(&unit, stamp.op);
+	account_create(&unit, &stamp, slice_str("default"), slice_str("account"), /* subject= */ 2, OPENING[0] - '0');
+	(void)sim_run_unit(sim, &unit); /* what fails is a violation */
+	unit_init(&unit, /* op= */ 0);
+	UNIT_ADD(&unit, UNIT_ANY, &setup_batch, db_str(t->machine->of->name));
+	for (int64_t n = 0; n < ITEMS; n++)
+		UNIT_ADD(&unit, UNIT_ANY, &setup_item, db_int(n), db_text(t->input));
+	(void)sim_run_unit(sim, &unit);
+}
+
+/* ---- what must hold ---- */
+
+/* The effect of an item, and whether a cleanup came after it. NULL: it has not happened. */
+static const struct trial_caller *left_by(const struct sim *sim, int64_t n)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial_caller *left = NULL;
+
+	for (unsigned i = 0; i < ledger->n; i++) {
+		const struct trial_caller *c = &trial_of(sim)->callers[ledger->effects[i].caller];
+
+		if (ledger->effects[i].subject == n + 1 && (c->role == ROLE_ACTION || c->role == ROLE_UNDO))
+			left = c->role == ROLE_ACTION ? c : NULL;
+	}
+	return left;
+}
+
+void trial_batch_check(struct sim *sim)
+{
+	struct trial *t = trial_of(sim);
+	struct unit_result books = trial_ask(sim, &money);
+
+	if (db_cell(&books.rows[0], 0, 0)->i || db_cell(&books.rows[0], 0, 1)->i)
+		trial_break(sim, RULE_MONEY, NULL,
+			    "the balance is not what was there, less what was charged, and what was refunded");
+	trial_reached(t, t->machine->of, TRIAL_ITEM);
+}
+
+/* Of what has happened: its item has its price, or was cleaned up. */
+static void check_item(struct sim *sim, const struct db_rows *items, size_t i, const struct trial_caller *c)
+{
+	const char *name = c->service->action->name;
+
+	if (slice_is(db_cell(items, i, 2)->s, "cancelled") && c->of->batch->cleanup_action)
+		trial_break(sim, RULE_UNDONE, c, "item %zu was cancelled and its money given back, and %s is there", i,
+			    name);
+	if (!c->service->repeats && slice_is(db_cell(items, i, 1)->s, ITEM_FAILED))
+		trial_break(sim, RULE_SILENCE, c,
+			    "item %zu has failed and its money was given back, and %s has happened", i, name);
+}
+
+/* What is heard of too late is cleaned up after the end: so these are looked at where nothing goes on any more. */
+void trial_batch_quiet(struct sim *sim)
+{
+	struct unit_result is = trial_ask(sim, &trial_batch), items = trial_ask(sim, &trial_items);
+	struct slice status = db_cell(&is.rows[0], 0, 0)->s;
+
+	if (!ways_is_terminal(&batch_ways, status))
+		trial_break(sim, RULE_STUCK, NULL, "the batch stays %.*s for ever", SLICE_ARGS(status));
+	for (size_t i = 0; i < items.rows[0].n; i++) {
+		const struct trial_caller *c = left_by(sim, db_cell(&items.rows[0], i, 0)->i);
+
+		if (c)
+			check_item(sim, &items.rows[0], i, c);
+	}
+}

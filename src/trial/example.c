@@ -1,0 +1,309 @@
+/* Carrying an example out: one schedule, chosen here, of the edges that the simulator has. See example.h. */
+#include "trial/example.h"
+
+#include <stdlib.h>
+
+#include "base/json_canonical.h"
+#include "base/json_tree.h"
+#include "sim/invariant.h"
+#include "trial/parts.h"
+
+#define STEPS_MAX 5000
+#define SIGHT_BYTES_MAX (1u << 20)
+#define SCRATCH_BYTES_MAX (8u << 20)
+#define ENOUGH 60000 /* of each mishap: examples say which there are */
+
+/* One example that is under way. */
+struct stage {
+	struct trial *t;
+	struct sim *sim;
+	const struct example *example;
+	struct example_result *result;
+	struct explore_listener *teller;
+	unsigned calls[EXAMPLE_SERVICES_MAX]; /* so far */
+	unsigned steps;
+};
+
+static void differ(struct stage *s, size_t line, const char *path, struct slice expected, struct slice was)
+{
+	struct arena *arena = s->t->arena;
+
+	if (s->result->differences_n == EXAMPLE_DIFFERENCES_MAX)
+		return;
+	s->result->differences[s->result->differences_n++] = (struct example_difference){
+		.path = arena_copy(arena, slice_str(path)).p,
+		.expected = arena_copy(arena, expected).p,
+		.was = arena_copy(arena, was).p,
+		.line = line,
+	};
+}
+
+static bool is_over(const struct stage *s)
+{
+	return s->sim->violation[0] || s->result->differences_n;
+}
+
+static void take(struct stage *s, struct sim_edge edge)
+{
+	if (s->steps++ == STEPS_MAX) {
+		differ(s, s->example->line, "end", slice_str("comes to an end"),
+		       slice_str("still goes on after 5000 steps"));
+		return;
+	}
+	s->teller->before(s->teller, s->sim, edge);
+	(void)sim_take(s->sim, edge);
+	s->teller->after(s->teller, s->sim, edge);
+}
+
+/* ---- what goes on by itself ---- */
+
+static unsigned outcome_of(struct stage *s, const struct act_call *call)
+{
+	int64_t subject;
+	const struct trial_caller *c = trial_caller_of(s->t, call, &subject);
+
+	for (size_t i = 0; c && i < s->example->services_n; i++) {
+		const struct example_service *service = &s->example->services[i];
+		unsigned n = s->calls[i];
+
+		if (strcmp(service->name, c->service->action->name) != 0)
+			continue;
+		s->calls[i]++;
+		return service->outcomes[n < service->n ? n : service->n - 1];
+	}
+	return MAY_DONE;
+}
+
+static void take_act(struct stage *s, unsigned actor)
+{
+	static const enum sim_act acts[MAYS_N] = {
+		[MAY_DONE] = SIM_ACT_OK,
+		[MAY_FAILED] = SIM_ACT_FAILED,
+		[MAY_REJECTED] = SIM_ACT_INVALID,
+		[MAY_FAILED_AFTER] = SIM_ACT_LIED,
+		[MAY_TIMEOUT] = SIM_ACT_UNKNOWN_NOT,
+		[MAY_TIMEOUT_AFTER] = SIM_ACT_UNKNOWN_DONE,
+		[MAY_LATE] = SIM_ACT_LATE,
+	};
+	struct act_call call = sim_call_of(&s->sim->state.actors[actor]);
+	unsigned outcome = outcome_of(s, &call);
+
+	if (outcome < MAYS_N)
+		take(s, (struct sim_edge){EDGE_ACT, (unsigned char)actor, (unsigned char)acts[outcome], 0});
+	else
+		take(s, (struct sim_edge){EDGE_CRASH, (unsigned char)s->t->scenario.cast[actor].node,
+					  outcome == OUTCOME_CRASH ? CUT_NOT_DONE : CUT_DONE, 0});
+}
+
+/* False: nothing goes on but time. Calls are answered last, so that whatever runs beside one has come as far as it can. */
+static bool go_on(struct stage *s)
+{
+	struct sim_edge edges[SIM_EDGES_MAX];
+	size_t n = sim_edges(s->sim, edges);
+
+	for (size_t i = 0; i < n; i++)
+		if (edges[i].kind == EDGE_WRITE || edges[i].kind == EDGE_AGAIN) {
+			take(s, edges[i]);
+			return true;
+		}
+	for (size_t i = 0; i < n; i++)
+		if (edges[i].kind == EDGE_ACT) {
+			take_act(s, edges[i].who);
+			return true;
+		}
+	return false;
+}
+
+static void settle(struct stage *s)
+{
+	while (!is_over(s) && go_on(s))
+		;
+}
+
+static void wait_for(struct stage *s, int64_t ms)
+{
+	int64_t end = s->sim->state.now.ms + ms, next;
+
+	settle(s);
+	while (!is_over(s) && (next = sim_next_moment(s->sim)) >= 0 && next <= end) {
+		take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
+		settle(s);
+	}
+	if (!is_over(s))
+		sim_set_now(s->sim, (struct wall_time){end});
+}
+
+/* What is late comes when all else is over. */
+static void skip_to_the_end(struct stage *s)
+{
+	settle(s);
+	while (!is_over(s)) {
+		if (sim_next_moment(s->sim) >= 0)
+			take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
+		else if (trial_late_n(s->sim))
+			take(s, (struct sim_edge){EDGE_LAND, 0, 0, 0});
+		else
+			break;
+		settle(s);
+	}
+	if (!is_over(s))
+		invariant_quiet(s->sim);
+}
+
+/* ---- what is done ---- */
+
+/* The caller who has nothing to do; the last one otherwise. */
+static unsigned free_caller(const struct stage *s)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < s->t->scenario.cast_n; i++) {
+		if (s->t->actors[i].part != PART_CALLER)
+			continue;
+		found = i;
+		if (s->sim->state.actors[i].state == SIM_DONE)
+			break;
+	}
+	return found;
+}
+
+static void do_when(struct stage *s, size_t i)
+{
+	const struct example_when *when = &s->example->whens[i];
+	unsigned caller;
+	const struct sim_actor *actor;
+	const char *heard;
+
+	if (when->wait_ms) {
+		wait_for(s, when->wait_ms);
+		return;
+	}
+	settle(s);
+	caller = free_caller(s);
+	actor = &s->sim->state.actors[caller];
+	if (is_over(s))
+		return;
+	take(s, (struct sim_edge){EDGE_AGAIN, (unsigned char)caller, (unsigned char)i, 0});
+	settle(s);
+	heard = actor->state == SIM_DONE && actor->task.task.kind ? hx_code_name(actor->code) : "nothing";
+	if (!is_over(s) && when->answer && strcmp(heard, when->answer) != 0)
+		differ(s, when->line, "answer", slice_str(when->answer), slice_str(heard));
+}
+
+/* ---- what has come of it ---- */
+
+static bool is_same(struct json a, struct json b)
+{
+	struct hx_error err;
+	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
+
+	LOCAL_STRBUF(x, SIGHT_BYTES_MAX);
+	LOCAL_STRBUF(y, SIGHT_BYTES_MAX);
+	return json_canonical(a, &scratch, &err, &x) == HX_OK && json_canonical(b, &scratch, &err, &y) == HX_OK &&
+	       slice_eq(strbuf_slice(&x), strbuf_slice(&y));
+}
+
+/* Objects by the members that are expected, all else as a whole; what is not there is null. */
+static void compare(struct stage *s, const struct json_node *expected, const struct json_node *was, const char *path)
+{
+	struct json null = json_trust(slice_str("null"));
+
+	if (expected->type != JSON_OBJECT || !was || was->type != JSON_OBJECT) {
+		struct json is = was ? was->value : null;
+
+		if (!is_same(expected->value, is))
+			differ(s, s->example->then_line + expected->at.line - 1, path, expected->value.raw, is.raw);
+		return;
+	}
+	json_node_for_each(member, expected)
+	{
+		char deeper[EXAMPLE_TEXT_MAX];
+
+		snprintf(deeper, sizeof deeper, "%s%s%.*s", path, path[0] ? "." : "", SLICE_ARGS(member->name));
+		compare(s, member, json_node_member_slice(was, member->name), deeper);
+	}
+}
+
+static void look_at_end(struct stage *s)
+{
+	const struct json_node *expected, *was;
+	struct hx_error err;
+
+	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
+	trial_sight(s->sim, /* with_zeros= */ true, &sight);
+	if (json_tree_parse(s->example->then.raw, UINT16_MAX, s->t->arena, &err, &expected) ||
+	    json_tree_parse(strbuf_slice(&sight), UINT16_MAX, s->t->arena, &err, &was))
+		differ(s, s->example->then_line, "then", slice_str("can be compared"), slice_str(err.detail));
+	else
+		compare(s, expected, was, "");
+}
+
+static void carry_out(struct stage *s)
+{
+	const struct example *e = s->example;
+
+	for (size_t i = 0; i < e->whens_n && !is_over(s); i++)
+		do_when(s, i);
+	if (!e->whens_n || !e->whens[e->whens_n - 1].wait_ms)
+		skip_to_the_end(s);
+	if (s->sim->violation[0])
+		differ(s, e->line, trial_rule_name(s->t->broken), slice_str("the rule holds"),
+		       slice_str(s->sim->violation));
+	else if (!s->result->differences_n)
+		look_at_end(s);
+	s->result->passed = s->result->differences_n == 0;
+}
+
+/* ---- all of them ---- */
+
+static const struct trial_machine *machine_of(const struct trial *t, const char *workflow)
+{
+	for (size_t i = 0; i < t->machines_n; i++)
+		if (!workflow || strcmp(t->machines[i].of->name, workflow) == 0)
+			return &t->machines[i];
+	return NULL;
+}
+
+static void run_one(struct trial *t, const struct example *e, struct sim *sim, struct example_result *result)
+{
+	const struct trial_machine *machine = machine_of(t, e->workflow);
+	struct trial_story *story = arena_zalloc(t->arena, sizeof *story);
+	struct stage stage = {.t = t, .sim = sim, .example = e, .result = result};
+	struct hx_error err;
+
+	ASSERT(machine && story);
+	*result = (struct example_result){.example = e, .story = story};
+	trial_begin(t, machine, e->input.raw.p ? e->input.raw : slice_str("{}"),
+		    machine->run ? NULL
+		    : e->status  ? e->status
+				 : machine->of->entity->initial_status,
+		    e->name);
+	t->scenario.bounds = (struct sim_bounds){ENOUGH, ENOUGH, ENOUGH, ENOUGH, 0, ENOUGH};
+	trial_script(t, e);
+	stage.teller = trial_teller(t, story);
+	if (sim_open(sim, &t->scenario, &err)) {
+		differ(&stage, e->line, "store", slice_str("opens"), slice_str(err.detail));
+		return;
+	}
+	carry_out(&stage);
+	sim_close(sim);
+}
+
+void examples_run(const struct example_file *file, const struct definition_set *set, const struct trial_world *world,
+		  struct arena *arena, struct example_report *ret_report)
+{
+	static const struct trial_options options = {.nodes = 1, .callers = 2};
+	struct trial *t = trial_new(set, world, &options, arena);
+	struct sim *sim = malloc(sizeof *sim);
+
+	*ret_report = (struct example_report){.file = file->file,
+					      .n = file->n,
+					      .results = arena_zalloc(arena, file->n * sizeof *ret_report->results)};
+	ASSERT(sim && ret_report->results);
+	for (size_t i = 0; i < file->n; i++) {
+		run_one(t, &file->examples[i], sim, &ret_report->results[i]);
+		ret_report->failed += !ret_report->results[i].passed;
+	}
+	free(sim);
+	ret_report->covered_n = trial_fill_covered(t, ret_report->covered);
+}

@@ -1,0 +1,107 @@
+/*
+ * An example: given, when, then. `hapax test` carries it out with the machinery of a trial (the engine's own tasks on a store in
+ * memory), along one schedule: everything goes on as far as it can, services answer as the example says, and time is skipped.
+ *
+ *   { "definitions": "order.json", "world": "order.world.json",
+ *     "tests": [
+ *       { "name": "a lost answer is not charged twice",
+ *         "given": { "input": { "total": 20 }, "services": { "charge": ["timeout_after", "done"] } },
+ *         "when": [ { "wait": "5m" }, { "cancel": true } ],
+ *         "then": { "status": "CANCELLED", "ledger": { "charge": 1, "refund": 1 } } } ] }
+ *
+ * What is done in `when` is done where nothing goes on any more but time, one after the other. After the last, time is skipped until
+ * nothing goes on at all; where the last is a wait, `then` is looked at when that is over. `then` names what is to be compared, and
+ * leaves out the rest. The rules of a trial hold here as well.
+ */
+#pragma once
+
+#include "model/load.h"
+#include "trial/trial.h"
+
+#define EXAMPLES_MAX 500     /* of one file */
+#define EXAMPLE_WHENS_MAX 16 /* of one example, like the rest: */
+#define EXAMPLE_SERVICES_MAX 32
+#define EXAMPLE_OUTCOMES_MAX 16
+#define EXAMPLE_PATHS_MAX 32 /* definitions of one file */
+#define EXAMPLE_TEXT_MAX 200
+#define EXAMPLE_DIFFERENCES_MAX 16
+
+/* Besides what a service may do (enum trial_may): whoever calls it dies, and it was not done, or was. */
+enum { OUTCOME_CRASH = MAYS_N, OUTCOME_CRASH_AFTER, OUTCOMES_N };
+
+struct example_service {
+	const char *name; /* of the action */
+	size_t line;
+	unsigned n; /* the last one goes for all calls after it */
+	unsigned char outcomes[EXAMPLE_OUTCOMES_MAX];
+};
+
+/* One of the first six. */
+struct example_when {
+	const char *fire, *event, *approve, *reject;
+	bool cancel;
+	int64_t wait_ms;
+	const char *as;          /* who fires; NULL: anyone */
+	struct json input, data; /* .raw.p NULL: {} */
+	const char *answer;      /* the code that is to be heard; NULL: any */
+	size_t line;
+};
+
+struct example {
+	const char *name;
+	size_t line;
+	const char *workflow; /* NULL: that of the first definition */
+	const char *status;   /* of the entity; NULL: its initial one */
+	struct json input;
+	size_t services_n;
+	const struct example_service *services;
+	size_t whens_n;
+	const struct example_when *whens;
+	struct json then;
+	size_t then_line;
+};
+
+struct example_file {
+	const char *file;
+	size_t definitions_n;
+	const char *definitions
+		[EXAMPLE_PATHS_MAX]; /* as written: from the folder of the file. None: order.json of order.test.json */
+	const char *world;           /* NULL: none */
+	size_t n;
+	const struct example *examples;
+};
+
+/* What is not valid is a finding. Texts live in the arena. */
+void example_file_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+			struct example_file *ret);
+/* Names that no definition has. */
+void example_file_check(const struct example_file *file, const struct definition_set *set, struct findings *findings);
+
+struct example_difference {
+	const char *path, *expected, *was;
+	size_t line;
+};
+
+struct example_result {
+	const struct example *example;
+	bool passed;
+	size_t differences_n;
+	struct example_difference differences[EXAMPLE_DIFFERENCES_MAX];
+	const struct trial_story *story; /* what has happened */
+};
+
+struct example_report {
+	const char *file;
+	size_t n, failed;
+	struct example_result *results;
+	size_t covered_n; /* of the steps of its definitions, by all its examples together */
+	struct trial_covered covered[TRIAL_COVERED_MAX];
+};
+
+/* The definitions have been checked, and are changed as by trial_run(). All that the report points to lives in the arena. */
+void examples_run(const struct example_file *file, const struct definition_set *set, const struct trial_world *world,
+		  struct arena *arena, struct example_report *ret_report);
+
+void example_report_words(const struct example_report *report, struct strbuf *out);
+void example_report_json(const struct example_report *report, struct strbuf *out);
+void example_report_junit(const struct example_report *report, struct strbuf *out);

@@ -1,0 +1,329 @@
+/* Reading the files of `hapax test`. See example.h. */
+#include <stdio.h>
+
+#include "model/fields.h"
+#include "trial/example.h"
+
+static const char *const crash_names[] = {"crash", "crash_after"};
+
+static bool read_outcome(const struct reader *r, const struct json_node *node, struct example_service *service)
+{
+	const char *names[OUTCOMES_N + 1] = {NULL};
+	int outcome;
+
+	for (int i = 0; i < OUTCOMES_N; i++)
+		names[i] = i < MAYS_N ? trial_may_name(i) : crash_names[i - MAYS_N];
+	if (!reader_choice(r, node, "services", names, &outcome))
+		return false;
+	service->outcomes[service->n++] = (unsigned char)outcome;
+	return true;
+}
+
+static struct json example_keep(const struct reader *r, const struct json_node *node)
+{
+	return json_trust(arena_copy(r->arena, node->value.raw));
+}
+
+static void read_json(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	(void)field;
+	*(struct json *)ret = example_keep(r, node);
+}
+#define FIELD_JSON(S, member) FIELD_OWN_AT(S, member, struct json, read_json)
+
+static void read_answers(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct example *example = ret;
+	struct example_service *services = reader_map(r, node, field->name, EXAMPLE_SERVICES_MAX, sizeof *services);
+	size_t n = 0;
+
+	if (!services)
+		return;
+	json_node_for_each(member, node)
+	{
+		struct example_service *service = &services[n];
+		bool read = true;
+
+		*service = (struct example_service){.name = reader_keep(r, member->name), .line = member->name_at.line};
+		if (member->type != JSON_ARRAY)
+			read = read_outcome(r, member, service);
+		else if (reader_array(r, member, field->name, 1, EXAMPLE_OUTCOMES_MAX))
+			json_node_for_each(outcome, member) read &= read_outcome(r, outcome, service);
+		n += read && service->n && service->name;
+	}
+	example->services = services;
+	example->services_n = n;
+}
+
+/* clang-format off */
+static const struct field given_fields[] = {
+	{"input",    FIELD_JSON(struct example, input)},
+	{"status",   FIELD_NAME(struct example, status)},
+	{"services", FIELD_OWN(read_answers)},
+	{0}};
+
+static const struct field when_fields[] = {
+	{"fire",    FIELD_NAME(struct example_when, fire)},
+	{"event",   FIELD_NAME(struct example_when, event)},
+	{"approve", FIELD_NAME(struct example_when, approve)},
+	{"reject",  FIELD_NAME(struct example_when, reject)},
+	{"cancel",  FIELD_BOOL(struct example_when, cancel)},
+	{"wait",    FIELD_DURATION(struct example_when, wait_ms)},
+	{"as",      FIELD_NAME(struct example_when, as)},
+	{"input",   FIELD_JSON(struct example_when, input)},
+	{"data",    FIELD_JSON(struct example_when, data)},
+	{"answer",  FIELD_NAME(struct example_when, answer)},
+	{0}};
+/* clang-format on */
+
+static void read_when(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct example *example = ret;
+	struct example_when *whens = reader_list(r, node, field->name, 1, EXAMPLE_WHENS_MAX, sizeof *whens);
+	size_t n = 0;
+
+	if (!whens)
+		return;
+	json_node_for_each(member, node)
+	{
+		struct example_when *w = &whens[n++];
+		int said;
+
+		if (!reader_object(r, member, "what is done"))
+			continue;
+		*w = (struct example_when){.line = member->at.line};
+		fields_read(r, member, when_fields, w);
+		said = (w->fire != NULL) + (w->event != NULL) + (w->approve != NULL) + (w->reject != NULL) + w->cancel +
+		       (w->wait_ms > 0);
+		if (said != 1)
+			reader_report(r, member->at.line, "when",
+				      "it is one of fire, event, approve, reject, cancel and wait");
+	}
+	example->whens = whens;
+	example->whens_n = n;
+}
+
+static void read_then(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct example *example = ret;
+	static const char *const known[] = {"status", "doubt", "steps", "ledger", "output", NULL};
+
+	if (!reader_object(r, node, field->name))
+		return;
+	json_node_for_each(member, node)
+	{
+		const char *const *name = known;
+
+		while (*name && !slice_is(member->name, *name))
+			name++;
+		if (!*name)
+			reader_report(r, member->name_at.line, "unknown field", "\"%s\"%s",
+				      excerpt_of(member->name).text, reader_suggest(r, member->name, known).text);
+	}
+	example->then = example_keep(r, node);
+	example->then_line = node->at.line;
+}
+
+/* clang-format off */
+static const struct field example_fields[] = {
+	{"name",     FIELD_TEXT(struct example, name, EXAMPLE_TEXT_MAX), .required = true},
+	{"workflow", FIELD_NAME(struct example, workflow)},
+	{"given",    FIELD_PART(given_fields)},
+	{"when",     FIELD_OWN(read_when)},
+	{"then",     FIELD_OWN(read_then), .required = true},
+	{0}};
+/* clang-format on */
+
+static void read_tests(const struct reader *outer, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct example_file *file = ret;
+	struct example *examples = reader_list(outer, node, field->name, 1, EXAMPLES_MAX, sizeof *examples);
+	struct reader r = *outer;
+	size_t n = 0;
+
+	if (!examples)
+		return;
+	json_node_for_each(member, node)
+	{
+		const struct json_node *name = json_node_member(member, "name");
+		char where[100];
+
+		if (!reader_object(outer, member, "a test"))
+			continue;
+		snprintf(where, sizeof where, "test \"%s\"",
+			 name && name->type == JSON_STRING ? excerpt_of(name->string).text : "?");
+		r.where = where;
+		examples[n].line = member->at.line;
+		fields_read(&r, member, example_fields, &examples[n++]);
+	}
+	file->examples = examples;
+	file->n = n;
+}
+
+static void read_definitions(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct example_file *file = ret;
+	const char **to = file->definitions;
+
+	if (node->type != JSON_ARRAY) {
+		file->definitions_n = reader_text(r, node, field->name, EXAMPLE_TEXT_MAX, to);
+		return;
+	}
+	if (reader_array(r, node, field->name, 1, EXAMPLE_PATHS_MAX))
+		json_node_for_each(path, node) file->definitions_n += reader_text(
+			r, path, field->name, EXAMPLE_TEXT_MAX, &to[file->definitions_n]);
+}
+
+/* clang-format off */
+static const struct field file_fields[] = {
+	{"definitions", FIELD_OWN(read_definitions)},
+	{"world",       FIELD_TEXT(struct example_file, world, EXAMPLE_TEXT_MAX)},
+	{"tests",       FIELD_OWN(read_tests), .required = true},
+	{0}};
+/* clang-format on */
+
+static void read_file(const struct reader *r, const struct json_node *root, void *ret)
+{
+	if (reader_object(r, root, "a file of tests"))
+		fields_read(r, root, file_fields, ret);
+}
+
+void example_file_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+			struct example_file *ret)
+{
+	struct reader r = {.findings = findings, .arena = arena, .place = {.file = file}};
+
+	*ret = (struct example_file){0};
+	if (!reader_configuration(&r, text, read_file, ret, &ret->file))
+		*ret = (struct example_file){0};
+}
+
+/* ---- what it names ---- */
+
+static const struct definition *example_definition(const struct definition_set *set, const struct example *e)
+{
+	for (size_t i = 0; e->workflow && i < set->n; i++)
+		if (strcmp(set->items[i]->name, e->workflow) == 0)
+			return set->items[i];
+	return e->workflow || !set->n ? NULL : set->items[0];
+}
+
+#define NAMES_MAX 1000
+
+struct names {
+	size_t n;
+	const char *list[NAMES_MAX + 1];
+};
+
+static void add_name(struct names *names, const char *name)
+{
+	if (names->n < NAMES_MAX)
+		names->list[names->n++] = name;
+}
+
+static void add_actions(const struct definition_set *set, struct names *names)
+{
+	for (size_t i = 0; i < set->n; i++)
+		for (size_t a = 0; a < set->items[i]->actions_n; a++)
+			add_name(names, set->items[i]->actions[a].name);
+}
+
+static void add_steps(const struct run_definition *d, struct names *names, bool events)
+{
+	for (size_t i = 0; i < d->steps_n; i++) {
+		if (events && d->steps[i].type == RUN_EXTERNAL_EVENT)
+			add_name(names, d->steps[i].event);
+		if (!events && d->steps[i].type == RUN_APPROVAL)
+			add_name(names, d->steps[i].name);
+		for (size_t p = 0; p < d->steps[i].parts_n; p++)
+			add_steps(d->steps[i].parts[p].definition, names, events);
+	}
+}
+
+static void check_entity(const struct reader *r, const struct example *e, const struct workflow *w)
+{
+	struct names statuses = {0}, keys = {0};
+
+	for (size_t i = 0; i < w->statuses_n; i++)
+		add_name(&statuses, w->statuses[i]);
+	for (size_t i = 0; i < w->steps_n; i++)
+		add_name(&keys, w->steps[i].step_key);
+	if (e->status)
+		user_rules_want(r, e->line, statuses.list, "the status", slice_str(e->status));
+	for (size_t i = 0; i < e->whens_n; i++) {
+		if (e->whens[i].fire)
+			user_rules_want(r, e->whens[i].line, keys.list, "a step", slice_str(e->whens[i].fire));
+		else if (!e->whens[i].wait_ms)
+			reader_report(r, e->whens[i].line, "when", "what is done to an entity is fire or wait");
+	}
+}
+
+static void check_run(const struct reader *r, const struct example *e, const struct run_definition *d)
+{
+	struct names events = {0}, approvals = {0};
+
+	add_steps(d, &events, /* events= */ true);
+	add_steps(d, &approvals, /* events= */ false);
+	if (e->status)
+		reader_report(r, e->line, "given", "a run begins PENDING: status is for an entity");
+	for (size_t i = 0; i < e->whens_n; i++) {
+		const struct example_when *w = &e->whens[i];
+		const char *decided = w->approve ? w->approve : w->reject;
+
+		if (w->fire)
+			reader_report(r, w->line, "when", "a run is not fired: it begins by itself");
+		if (w->event)
+			user_rules_want(r, w->line, events.list, "the event", slice_str(w->event));
+		if (decided)
+			user_rules_want(r, w->line, approvals.list, "an approval", slice_str(decided));
+	}
+}
+
+static void check_then(const struct reader *r, const struct example *e, const struct names *actions)
+{
+	const struct json_node *root, *ledger;
+	struct hx_error err;
+
+	if (json_tree_parse(e->then.raw, UINT16_MAX, r->arena, &err, &root))
+		return;
+	ledger = json_node_member(root, "ledger");
+	if (ledger && reader_object(r, ledger, "ledger"))
+		json_node_for_each(member, ledger) user_rules_want(r, e->then_line + member->name_at.line - 1,
+								   actions->list, "an action", member->name);
+}
+
+static void check_answers(const struct reader *r, const struct example *e)
+{
+	struct names codes = {0};
+
+	for (int i = 0; i < HX_CODE_COUNT; i++)
+		add_name(&codes, hx_code_name(i));
+	for (size_t i = 0; i < e->whens_n; i++)
+		if (e->whens[i].answer)
+			user_rules_want(r, e->whens[i].line, codes.list, "the code", slice_str(e->whens[i].answer));
+}
+
+void example_file_check(const struct example_file *file, const struct definition_set *set, struct findings *findings)
+{
+	struct reader r = {.findings = findings, .arena = findings->arena, .place = {.file = file->file}};
+	struct names actions = {0};
+
+	add_actions(set, &actions);
+	for (size_t i = 0; i < file->n; i++) {
+		const struct example *e = &file->examples[i];
+		const struct definition *d = example_definition(set, e);
+
+		if (!d || d->batch)
+			reader_report(&r, e->line, "workflow", "there is no run and no entity %s",
+				      e->workflow ? e->workflow : "in the definitions");
+		for (size_t s = 0; s < e->services_n; s++)
+			user_rules_want(&r, e->services[s].line, actions.list, "an action",
+					slice_str(e->services[s].name));
+		check_answers(&r, e);
+		check_then(&r, e, &actions);
+		if (d && d->entity)
+			check_entity(&r, e, d->entity);
+		else if (d && d->run)
+			check_run(&r, e, d->run);
+	}
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# hapax test, by its output and exit codes: examples that hold, a difference that can be read, every word of a file, and files that are none.
+set -u
+. tests/support/cli.sh
+
+exits 0 test "$root/examples/order/order.test.json" && says "5 tests, 0 failed; 6 of 6 steps and calls reached"
+result the_tests_of_the_examples_hold
+
+cat >flows/shop.json <<'END'
+{ "workflow": "shop", "kind": "run", "on_failure": "compensate",
+  "rules": [ { "never": ".ledger.refund and .ledger.ship" } ],
+  "actions": {
+    "charge": { "kind": "http", "url": "http://127.0.0.1:9/charge", "effect": "keyed" },
+    "refund": { "kind": "http", "url": "http://127.0.0.1:9/refund", "effect": "keyed" },
+    "ship":   { "kind": "http", "url": "http://127.0.0.1:9/ship", "effect": "claimed" } },
+  "steps": [
+    { "name": "charge", "type": "task", "action": "charge", "compensate": "refund", "save_as": "charge" },
+    { "name": "paid",   "type": "external_event", "event": "paid", "timeout": "1h" },
+    { "name": "ok",     "type": "approval", "timeout": "24h", "on_timeout": "fail" },
+    { "name": "ship",   "type": "task", "action": "ship", "on_unknown": "hold" } ],
+  "output": "{id: .state.charge.id, n: 1}" }
+END
+echo '{ "services": { "charge": { "returns": { "id": "ch_1" } } } }' >flows/shop.world.json
+tests() { printf '{ "world": "shop.world.json", "tests": [\n%s ] }\n' "$1" >flows/shop.test.json; }
+paid='{ "event": "paid" }'
+# Each word of `when`, and of what services do.
+tests '{ "name": "all goes well", "when": ['"$paid"', { "approve": "ok" } ], "then": { "status": "COMPLETED", "doubt": false, "output": { "n": 1.0, "id": "ch_1" },
+  "steps": { "charge": "COMPLETED", "ship": "COMPLETED" }, "ledger": { "charge": 1, "ship": 1, "refund": 0 } } },
+{ "name": "time is skipped, and the event never comes", "then": { "status": "CANCELLED", "ledger": { "refund": 1, "ship": 0 } } },
+{ "name": "an hour is not over yet", "when": [ { "wait": "59m" } ], "then": { "status": "WAITING" } },
+{ "name": "an hour is over", "when": [ { "wait": "61m" } ], "then": { "status": "CANCELLED" } },
+{ "name": "rejected", "when": ['"$paid"', { "reject": "ok" } ], "then": { "status": "CANCELLED", "ledger": { "refund": 1 } } },
+{ "name": "cancelled", "when": [ { "cancel": true, "answer": "OK" } ], "then": { "status": "CANCELLED" } },
+{ "name": "cancelled too late", "when": ['"$paid"', { "approve": "ok" }, { "wait": "1m" }, { "cancel": true, "answer": "ALREADY_COMPLETED" } ], "then": { "status": "COMPLETED" } },
+{ "name": "lost", "given": { "services": { "charge": ["timeout_after", "timeout", "done"] } }, "when": [ { "wait": "30m" } ], "then": { "ledger": { "charge": 1 } } },
+{ "name": "failed", "given": { "services": { "charge": ["failed", "done"] } }, "when": [ { "wait": "30m" } ], "then": { "ledger": { "charge": 1 } } },
+{ "name": "killed", "given": { "services": { "charge": ["crash", "crash_after", "done"] } }, "when": [ { "wait": "30m" } ], "then": { "status": "WAITING", "ledger": { "charge": 1 } } },
+{ "name": "held", "given": { "services": { "ship": "late" } }, "when": ['"$paid"', { "approve": "ok" } ], "then": { "status": "WAITING", "ledger": { "ship": 1 } } }'
+exits 0 test flows/shop.test.json && says "11 tests, 0 failed" && [ "$(grep -c '^ok ' out)" -eq 11 ] && silent err
+result every_word
+
+tests '{ "name": "two differ", "when": [ { "cancel": true } ],
+  "then": { "status": "COMPLETED",
+            "ledger": { "refund": 2 } } },
+{ "name": "this one holds", "then": { "status": "CANCELLED" } },
+{ "name": "not heard", "when": [ { "cancel": true, "answer": "NOT_FOUND" } ], "then": { "status": "CANCELLED" } }'
+exits 1 test flows/shop.test.json && says "FAILED two differ" && says 'flows/shop.test.json:3: status: expected "COMPLETED", was "CANCELLED"' &&
+	says 'flows/shop.test.json:4: ledger.refund: expected 2, was 1' && says "cancels the run" && says "ok     this one holds" &&
+	says "answer: expected NOT_FOUND, was OK" && complains "2 of 3 tests failed" && says "not reached: shop ship"
+result a_difference_that_can_be_read
+well_formed() { python3 -c 'import sys, xml.etree.ElementTree as e; t = e.parse("out").getroot(); print(len(t.findall("testsuite/testcase")), len(t.findall("testsuite/testcase/failure")), t.find("testsuite").get("failures"))'; }
+exits 1 test flows/shop.test.json --junit && [ "$(well_formed)" = "3 2 2" ] && exits 1 test flows --json &&
+	jq -e '.tests == 3 and .failed == 2 and .files[0].tests[0].differences[1] == {"path": "ledger.refund", "expected": "2", "was": "1", "line": 4}
+	and (.files[0].tests[0].story | length > 3) and .files[0].tests[1].passed' <out >/dev/null && exits 2 test flows --json --junit
+result for_machines
+
+# The rules hold in every test: the user's own, and ours.
+sed -i 's/"compensate": "refund"/"compensate": "ship"/' flows/shop.json
+sed -i 's/.ledger.refund and .ledger.ship/.status == \\"CANCELLED\\" and .ledger.ship/' flows/shop.json
+tests '{ "name": "a rule", "when": [ { "cancel": true } ], "then": { "status": "CANCELLED" } }'
+exits 1 test flows/shop.test.json && says "never: expected the rule holds, was what is never to be is"
+result rules_hold_in_every_test
+cp "$root/examples/explore/double-charge.json" flows/double-charge.json
+echo '{ "tests": [ { "name": "once", "given": { "services": { "charge": ["timeout_after", "done"] } }, "then": { "status": "COMPLETED" } } ] }' >flows/double-charge.test.json
+exits 1 test flows/double-charge.test.json && says "once: expected the rule holds, was charge has happened twice"
+result an_effect_that_happens_twice_fails
+
+cat >flows/payout.test.json <<END
+{ "definitions": ["$root/examples/explore/claim-without-probe.mended.json"],
+  "tests": [
+    { "name": "paid", "when": [ { "fire": "pay", "as": "cron", "answer": "OK" }, { "fire": "pay", "answer": "WRONG_STATUS" } ], "then": { "status": "paid", "ledger": { "Pay": 1 } } },
+    { "name": "refused", "given": { "services": { "Pay": "failed" } }, "when": [ { "fire": "pay" } ], "then": { "status": "approved" } },
+    { "name": "from the end", "given": { "status": "paid" }, "when": [ { "fire": "pay", "answer": "WRONG_STATUS" } ], "then": { "ledger": { "Pay": 0 } } } ] }
+END
+exits 0 test flows/payout.test.json && says "3 tests, 0 failed"
+result entities
+
+# Files that are none: the line, and the nearest name.
+wrong() { # text, complaint
+	printf '%s' "$1" >flows/shop.test.json
+	exits 2 test flows/shop.test.json && complains flows/shop.test.json:1: && complains "$2"
+}
+sed -i 's/"compensate": "ship"/"compensate": "refund"/' flows/shop.json
+wrong '{ "test": [] }' '"tests"' && wrong '{ "tests": [ { "name": "x" } ] }' '"then"' && wrong '{ "tests": [ { "name": "x", "then": { "stauts": "" } } ] }' '"status"' &&
+	wrong '{ "tests": [ { "name": "x", "then": { "ledger": { "chrge": 1 } } } ] }' '"charge"' &&
+	wrong '{ "tests": [ { "name": "x", "given": { "services": { "chrge": "done" } }, "then": {} } ] }' '"charge"' &&
+	wrong '{ "tests": [ { "name": "x", "given": { "services": { "charge": "dne" } }, "then": {} } ] }' '"done"' &&
+	wrong '{ "tests": [ { "name": "x", "given": { "status": "paid" }, "then": {} } ] }' PENDING &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "fire": "a" } ], "then": {} } ] }' "not fired" &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "cancel": true, "wait": "1s" } ], "then": {} } ] }' "it is one of" &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "event": "pad" } ], "then": {} } ] }' '"paid"' &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "approve": "okk" } ], "then": {} } ] }' '"ok"' &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "cancel": true, "answer": "NOT_FUND" } ], "then": {} } ] }' '"NOT_FOUND"' &&
+	wrong '{ "tests": [ { "name": "x", "workflow": "other", "then": {} } ] }' "no run and no entity other"
+result files_that_are_none
+mkdir none && exits 2 test none && complains "no *.test.json" && exits 2 test flows/nothing.test.json && exits 2 test && cp flows/shop.json flows/a.json.txt &&
+	echo '{ "tests": [ { "name": "x", "then": {} } ] }' >flows/lonely.json && exits 2 test flows/lonely.json && complains "names no definitions"
+result usage
+rm -f flows/lonely.json flows/double-charge.json && exits 0 check flows && says "1 file"
+result a_folder_of_definitions_may_have_tests
+
+tests '{ "name": "watched", "then": { "status": "CANCELLED" } }'
+"$hapax" test flows/shop.test.json --watch >watched 2>/dev/null &
+watcher=$!
+await grep -q "1 test, 0 failed" watched && tests '{ "name": "changed", "then": { "status": "COMPLETED" } }' && await grep -q "FAILED changed" watched
+result watched
+kill "$watcher" && wait "$watcher"
+
+"$hapax" test --help | grep -oE '^  --[a-z-]+' | tr -d ' ' | in_manual hapax-test.1
+result the_manual_has_every_option
+# Every field of a file is in the manual and on the page.
+sed -n 's/^	{"\([a-z_]*\)", *FIELD.*/\1/p' "$root/src/trial/example_file.c" | sort -u >fields
+bad=
+while read -r field; do
+	grep -qE "^\.BR? $field\b" "$root/man/hapax-test.1" && grep -q "\b$field\b" "$root/docs/explore.md" || bad="$bad $field"
+done <fields
+[ -z "$bad" ] && [ "$(wc -l <fields)" -ge 18 ] || { echo "missing:$bad" && false; }
+result every_field_is_in_the_manual
+exit 0
