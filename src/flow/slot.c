@@ -65,11 +65,19 @@ DB_STMT(stmt_tick, "rate_tick", "iiiii", "",
 
 DB_STMT(stmt_old_ticks, "rate_old_ticks", "ii", "", "DELETE FROM hx_tick WHERE name = ?1 AND at <= hx_now_ms() - ?2");
 
-/* Those before it in line come first, `max` of them in each time. */
-#define TIME_OF(place)                                                                                                 \
-	"coalesce((SELECT t.at FROM hx_tick t WHERE t.name = ?3 AND t.at > hx_now_ms() - ?5 ORDER BY t.at LIMIT 1"     \
-	" OFFSET " place " % ?4) + ?5 * (1 + " place " / ?4), hx_now_ms())"
-#define PLACE "(SELECT count(*) FROM hx_slot b WHERE b.name = ?3 AND b.held = 2 AND b.holder < ?1)"
+/*
+ * Those before it in line come first, `max` of them in each time. So many are counted; who stands further back comes after the one before
+ * it, or else a line of very many would be counted through by each that joins it. Should that be too early, it stands in line again.
+ */
+#define PLACES "1000" /* RATE_PLACES_MAX */
+#define BEFORE " FROM hx_slot b WHERE b.name = ?3 AND b.held = 2 AND b.holder < ?1"
+#define PLACE "(SELECT count(*) FROM (SELECT 1" BEFORE " LIMIT " PLACES ") AS before)"
+#define TIME_OF(place)                                                                                                     \
+	"CASE WHEN " place " < " PLACES " THEN coalesce((SELECT t.at FROM hx_tick t WHERE t.name = ?3"                     \
+	" AND t.at > hx_now_ms() - ?5 ORDER BY t.at LIMIT 1 OFFSET " place " % ?4) + ?5 * (1 + " place                     \
+	" / ?4), hx_now_ms())"                                                                                             \
+	" ELSE (SELECT CASE WHEN l.due_at > hx_now_ms() THEN l.due_at + ?5 / ?4 ELSE hx_now_ms() + 1000 END FROM hx_run l" \
+	" WHERE l.subject = (SELECT b.holder" BEFORE " ORDER BY b.holder DESC LIMIT 1)) END"
 
 /* ?1 run   ?2 version   ?3 name   ?4 max   ?5 per   ?6 when its time is over */
 DB_STMT(stmt_rest_rate, "rate_rest", "iiiiii", "",
@@ -154,6 +162,8 @@ void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(slot->name), db_int(run), db_int(at_ms), db_text(shown(slot->key)));
 	wake_first(unit, slot); /* mutant: slot-free-meanwhile */
 }
+
+_Static_assert(RATE_PLACES_MAX == 1000, "as the statement has it");
 
 static void lock_name(struct unit *unit, int64_t name)
 {

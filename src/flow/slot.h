@@ -38,6 +38,7 @@
 #define SLOT_LOOK_MS 60000
 #define SLOT_HEAD_START_MS 30000
 #define SLOT_KEY_SHOWN_BYTES 200
+#define RATE_PLACES_MAX 1000 /* who stands further back in line is told its time by the one before it */
 
 struct slot {
 	int64_t name;     /* below 0; 0: there is no limit */

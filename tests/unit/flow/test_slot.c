@@ -111,6 +111,37 @@ static void the_oldest_in_line_is_woken(void **state)
 	assert_int_equal(due_in(w, 5), SLOT_LOOK_MS);
 }
 
+/* Of a line of very many no more than a thousand are counted. */
+static void who_stands_far_back_comes_after_the_one_before(void **state)
+{
+	static const struct rate rate = {-7, 2, 10000, {"\"c\"", 3}};
+	struct world *w = *state;
+	struct stamp stamp;
+	char sql[400];
+
+	make_runs(w, 2 * RATE_PLACES_MAX);
+	for (int64_t run = 1; run <= 2; run++) {
+		(void)world_begin(w);
+		rate_take(&w->unit, &rate, run);
+		assert_int_equal(world_run(w), UNIT_WON);
+	}
+	for (int64_t run = 3; run <= 2 * RATE_PLACES_MAX; run++) {
+		stamp = world_begin(w);
+		rate_wait(&w->unit, &rate, run, 1, 0, stamp.at.ms);
+		assert_int_equal(world_run(w), UNIT_WON);
+	}
+	assert_int_equal(due_in(w, 3), 10000);
+	assert_int_equal(due_in(w, RATE_PLACES_MAX + 2), 10000 * (RATE_PLACES_MAX / 2));
+	assert_int_equal(due_in(w, RATE_PLACES_MAX + 3), 10000 * (RATE_PLACES_MAX / 2) + 5000);
+	assert_int_equal(due_in(w, 2 * RATE_PLACES_MAX), 10000 * (RATE_PLACES_MAX / 2) + 5000 * (RATE_PLACES_MAX - 2));
+	snprintf(sql, sizeof sql, "UPDATE hx_run SET due_at = NULL WHERE subject = %d", RATE_PLACES_MAX + 10);
+	guards_script(w, sql);
+	stamp = world_begin(w);
+	rate_wait(&w->unit, &rate, RATE_PLACES_MAX + 11, 1, 0, stamp.at.ms);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_int_equal(due_in(w, RATE_PLACES_MAX + 11), 1000); /* nobody knows: it looks again */
+}
+
 static void a_limit_that_is_gone_wakes_all(void **state)
 {
 	struct world *w = *state;
@@ -216,10 +247,15 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(as_many_as_there_are),        TEST(a_lower_number_takes_nothing_away),
-		TEST(the_oldest_in_line_is_woken), TEST(a_limit_that_is_gone_wakes_all),
-		TEST(a_slot_that_is_free_by_then), TEST(in_line_no_longer_than_its_time),
-		TEST(who_was_woken_goes_first),    TEST(so_many_in_a_time),
+		TEST(as_many_as_there_are),
+		TEST(a_lower_number_takes_nothing_away),
+		TEST(the_oldest_in_line_is_woken),
+		TEST(a_limit_that_is_gone_wakes_all),
+		TEST(a_slot_that_is_free_by_then),
+		TEST(in_line_no_longer_than_its_time),
+		TEST(who_was_woken_goes_first),
+		TEST(so_many_in_a_time),
+		TEST(who_stands_far_back_comes_after_the_one_before),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
