@@ -137,10 +137,9 @@ static void assert_nothing_of_alpha(const struct reply *reply, const char *path)
 
 static void walk_what_both_have(struct scene *scene)
 {
-	static const char *const paths[] = {"/api/v1/entities/doc/same", "/api/v1/accounts/same",
+	static const char *const paths[] = {"/api/v1/entities/doc/same",    "/api/v1/accounts/same",
 					    "/api/v1/accounts/same/ledger", "/api/v1/history/entity:doc:same",
-					    "/api/v1/why/entity:doc:same",
-					    "/api/v1/evidence/entity:doc:same",
+					    "/api/v1/why/entity:doc:same",  "/api/v1/evidence/entity:doc:same",
 					    "/api/v1/evidence/account:same"};
 
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
