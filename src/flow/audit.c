@@ -6,8 +6,8 @@
 #define LIST_BYTES_MAX (1u << 20)
 #define PREFIX_BYTES_MAX 64
 
-static const struct audit_pass *const passes[] = {&audit_histories, &audit_nouns, &audit_steps, &audit_ledgers,
-						  &audit_batches};
+static const struct audit_pass *const passes[] = {&audit_histories, &audit_nouns,   &audit_steps,
+						  &audit_slots,     &audit_ledgers, &audit_batches};
 enum { PASSES_N = sizeof passes / sizeof *passes };
 
 void audit_name(struct auditor *a, const char *prefix)

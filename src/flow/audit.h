@@ -15,6 +15,7 @@
  *               No history without a subject. A job of a run was made by a unit of that run.
  *   nouns       no entity, run, batch, job or account without its subject
  *   steps       no step without its run; a step was ended, and undone, by a unit of its run
+ *   slots       no slot of a limit (slot.h) without its run; who has ended has none, and nobody holds one whom nobody is at
  *   ledgers     seq without gaps, each balance the one before plus the amount, the account's at the end; each entry of a batch
  *               has an item for its marker, of that price, begun so often
  *   batches     counts and sums are those of the items; each item is charged what its entries say; refunds are what cancelled

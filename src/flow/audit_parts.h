@@ -9,7 +9,7 @@ struct audit_pass {
 	void (*ask)(struct auditor *a, struct unit *unit);
 	bool (*take)(struct auditor *a, const struct unit_result *result); /* true: there is more of it */
 };
-extern const struct audit_pass audit_histories, audit_nouns, audit_steps, audit_ledgers, audit_batches;
+extern const struct audit_pass audit_histories, audit_nouns, audit_steps, audit_slots, audit_ledgers, audit_batches;
 
 /* Heads and the rows that belong to them, both by the head's id, as far as both were read. */
 struct audit_streams {

@@ -1,4 +1,4 @@
-/* Two passes over rows that belong to others: nouns to their subjects, steps to their runs. See audit.h. */
+/* Passes over rows that belong to others: nouns to their subjects, steps and slots to their runs. See audit.h. */
 #include "flow/audit_parts.h"
 #include "flow/run.h"
 
@@ -111,3 +111,49 @@ static bool take_steps(struct auditor *a, const struct unit_result *result)
 }
 
 const struct audit_pass audit_steps = {.name = "steps", .ask = ask_steps, .take = take_steps};
+
+/* ---- slots ---- */
+
+DB_STMT(stmt_slots, "audit_slots", "iii", "iiitii",
+	"SELECT l.holder, l.name, l.held, s.status, CAST(CASE WHEN s.owner IS NOT NULL THEN 1 ELSE 0 END AS bigint),"
+	" CAST(CASE WHEN r.job IS NOT NULL THEN 1 ELSE 0 END AS bigint)"
+	" FROM (SELECT * FROM hx_slot WHERE (name, holder) > (?1, ?2) ORDER BY name, holder LIMIT ?3) l"
+	" LEFT JOIN hx_run r ON r.subject = l.holder LEFT JOIN hx_subject s ON s.id = r.subject ORDER BY l.name, l.holder");
+enum { SLOT_HOLDER, SLOT_NAME, SLOT_HELD, SLOT_STATUS, SLOT_OWNED, SLOT_AT_WORKER };
+
+static void ask_slots(struct auditor *a, struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_slots, db_int(a->key), db_int(a->seq), db_int(AUDIT_SUBJECTS_SLICE));
+}
+
+/* L3 of slot.h; and who has ended neither holds one nor waits for one. */
+static bool slot_fits(struct audit_finding *f, const struct db_value *row)
+{
+	struct audit_place place = {row[SLOT_HOLDER].i, "slot", row[SLOT_NAME].i};
+	bool there = row[SLOT_STATUS].type != DB_NULL, held = row[SLOT_HELD].i == 1;
+
+	return audit_holds(f, &place, there, "run", "the run of this slot", slice_str("there is none")) &&
+	       audit_holds(f, &place, !ways_is_terminal(&run_ways, row[SLOT_STATUS].s), "slot",
+			   "none: its run has ended", slice_str(held ? "held" : "waited for")) &&
+	       audit_holds(f, &place, !held || row[SLOT_OWNED].i || row[SLOT_AT_WORKER].i, "slot",
+			   "none: nobody is at its run", slice_str("held"));
+}
+
+static bool take_slots(struct auditor *a, const struct unit_result *result)
+{
+	const struct db_rows *rows = &result->rows[0];
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct db_value *row = db_cell(rows, i, 0);
+
+		if (!slot_fits(&a->finding, row)) {
+			audit_name(a, "run");
+			return false;
+		}
+		a->key = row[SLOT_NAME].i;
+		a->seq = row[SLOT_HOLDER].i;
+	}
+	return rows->n == AUDIT_SUBJECTS_SLICE;
+}
+
+const struct audit_pass audit_slots = {.name = "slots", .ask = ask_slots, .take = take_slots};

@@ -41,6 +41,16 @@ DB_STMT(stmt_wake, "slot_wake", "ii", "",
 	.pg_sql = "WITH first AS MATERIALIZED (" FIRST_IN_LINE " FOR UPDATE OF r SKIP LOCKED)"
 		  " UPDATE hx_run SET due_at = hx_now_ms() WHERE due_at > hx_now_ms() AND subject IN (SELECT subject FROM first)");
 
+#define NEXT_IN_LINE                                                                                                   \
+	"SELECT r.subject FROM hx_slot w JOIN hx_run r ON r.subject = w.holder WHERE w.name = ?1 AND w.held = 0"       \
+	" AND r.due_at > hx_now_ms() ORDER BY w.holder LIMIT 1"
+
+/* ?1 name   ?2 when it looks */
+DB_STMT(stmt_look, "slot_look", "ii", "",
+	"UPDATE hx_run SET due_at = hx_now_ms() + ?2 WHERE due_at > hx_now_ms() + ?2 AND subject IN (" NEXT_IN_LINE ")",
+	.pg_sql = "WITH next AS MATERIALIZED (" NEXT_IN_LINE " FOR UPDATE OF r SKIP LOCKED)"
+		  " UPDATE hx_run SET due_at = hx_now_ms() + ?2 WHERE due_at > hx_now_ms() + ?2 AND subject IN (SELECT subject FROM next)");
+
 /* ?3 for how long   ?4 when its time is over */
 DB_STMT(stmt_rest, "slot_rest", "iiii", "",
 	"UPDATE hx_run SET due_at = CASE WHEN ?4 > hx_now_ms() AND ?4 < hx_now_ms() + ?3 THEN ?4 ELSE hx_now_ms() + ?3 END"
@@ -143,6 +153,8 @@ bool slot_was_full(const struct unit *unit, const struct unit_result *result)
 static void wake_first(struct unit *unit, const struct slot *slot)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_wake, db_int(slot->name), db_int(slot->max ? slot->max : INT32_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_look, db_int(slot->name),
+		 db_int(SLOT_LOOK_FIRST_MS)); /* mutant: slot-look-late -> db_int(SLOT_LOOK_MS)); */
 	unit_wake(unit, RUN_TOPIC);
 }
 

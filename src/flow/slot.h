@@ -5,7 +5,7 @@
  *   (no row) ───────▶ held = 1 ───────────────────────────────▶ (no row), and the first in line are due
  *        │               ▲
  *        │ it is full    │ slot_take, woken
- *        └─▶ slot_wait ─ held = 0, in line: due when a slot is free, at the latest after SLOT_LOOK_MS
+ *        └─▶ slot_wait ─ held = 0, in line: due when a slot is free, at the latest after SLOT_LOOK_MS, the first after SLOT_LOOK_FIRST_MS
  *
  * A slot is a row of its holder, written by the unit that claims and gone with the unit that lets go. So it is neither lost nor counted
  * twice, whoever dies: of a node that is lost the run stays claimed, keeps its slot, and whoever takes it over past its time goes on
@@ -18,7 +18,8 @@
  *
  * All rows of one name change under one lock, which is a line of the unit (an advisory lock of PostgreSQL; SQLite has one writer). The
  * units are serial, and a group runs them in the order of their names (db/unit.h), so that groups of two nodes do not wait for each other.
- * Runs that are woken while somebody writes them are passed over: they are moved by whoever does.
+ * Runs that are woken while somebody writes them are passed over: mostly they are moved by whoever does. For the rest of them the first in
+ * line looks by itself, soon: the next after those that were woken is told so with them.
  *
  * A rate counts beginnings, not who is at work (struct rate): a tick is a row of the run that was begun, written in the unit of its first
  * claim, and counted for `per` from then on by the store's clock. Who finds too many of them waits for its time, in a line of its own
@@ -36,6 +37,7 @@
 #include "db/unit.h"
 
 #define SLOT_LOOK_MS 60000
+#define SLOT_LOOK_FIRST_MS 5000
 #define SLOT_HEAD_START_MS 30000
 #define SLOT_KEY_SHOWN_BYTES 200
 #define RATE_PLACES_MAX 1000 /* who stands further back in line is told its time by the one before it */

@@ -137,6 +137,21 @@ static void test_a_step_of_nothing(void **state)
 	assert_found(world.town.run, "step", 0, "undone_at");
 }
 
+/* Of a limit: its run is over, or was never there, or nobody is at it. */
+static void test_a_slot_that_is_left(void **state)
+{
+	static const char slot[] = "INSERT INTO hx_slot (name, holder, held, at, key) VALUES (-5, %lld, %d, 1, 'null')";
+
+	(void)state;
+	tamper(slot, (long long)5, 1);
+	assert_found(5, "slot", -5, "run");
+	for (int held = 0; held < 3; held++) {
+		script("ROLLBACK; BEGIN");
+		tamper(slot, (long long)world.town.run, held);
+		assert_found(world.town.run, "slot", -5, "slot");
+	}
+}
+
 /* ---- money ---- */
 
 static void test_a_ledger_that_does_not_add_up(void **state)
@@ -252,6 +267,7 @@ static void test_an_item_that_was_decided_by_hand(void **state)
 	T(test_a_claim_of_nobody)                                                                                      \
 	T(test_a_job_that_is_due_after_its_end)                                                                        \
 	T(test_a_step_of_nothing)                                                                                      \
+	T(test_a_slot_that_is_left)                                                                                    \
 	T(test_a_ledger_that_does_not_add_up)                                                                          \
 	T(test_money_for_what_was_not_done)                                                                            \
 	T(test_an_entry_that_was_taken_away)                                                                           \

@@ -102,12 +102,29 @@ static void the_oldest_in_line_is_woken(void **state)
 	assert_true(takes(w, &slot, 2));
 	for (int64_t run = 5; run >= 3; run--)
 		assert_int_equal(waits(w, &slot, run, 1, 0), UNIT_WON);
-	assert_int_equal(due_in(w, 3), SLOT_LOOK_MS);
+	assert_int_equal(due_in(w, 3), SLOT_LOOK_FIRST_MS);
 	lets_go(w, &slot, 1);
 	assert_int_equal(due_in(w, 3), 0);
-	assert_int_equal(due_in(w, 4), SLOT_LOOK_MS);
+	assert_int_equal(due_in(w, 4), SLOT_LOOK_FIRST_MS);
 	lets_go(w, &slot, 2); /* two are free, and the first one has not come yet */
 	assert_int_equal(due_in(w, 4), 0);
+	assert_int_equal(due_in(w, 5), SLOT_LOOK_FIRST_MS);
+}
+
+/* Should whoever lets go pass it over, because its row is written just then. */
+static void the_first_in_line_looks_soon(void **state)
+{
+	struct world *w = *state;
+
+	make_runs(w, 5);
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	for (int64_t run = 3; run <= 5; run++)
+		assert_int_equal(waits(w, &slot, run, 1, 0), UNIT_WON);
+	MUST_HOLD(due_in(w, 3) == SLOT_LOOK_FIRST_MS, "the first in line looks a minute later");
+	assert_int_equal(due_in(w, 4), SLOT_LOOK_MS);
+	lets_go(w, &slot, 1);
+	MUST_HOLD(due_in(w, 4) == SLOT_LOOK_FIRST_MS, "the next in line looks a minute later");
 	assert_int_equal(due_in(w, 5), SLOT_LOOK_MS);
 }
 
@@ -250,6 +267,7 @@ int main(int argc, char **argv)
 		TEST(as_many_as_there_are),
 		TEST(a_lower_number_takes_nothing_away),
 		TEST(the_oldest_in_line_is_woken),
+		TEST(the_first_in_line_looks_soon),
 		TEST(a_limit_that_is_gone_wakes_all),
 		TEST(a_slot_that_is_free_by_then),
 		TEST(in_line_no_longer_than_its_time),
