@@ -1,5 +1,5 @@
 /*
- * The world of `hapax explore`, out of any bytes.
+ * The world of `hapax explore`, and the file of `hapax test`, out of any bytes.
  *
  *   - findings are printable, and there is an error whenever something was refused;
  *   - what comes out is within its limits, and its rules can be asked: they are true or not, or an error that says why.
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/utf8.h"
-#include "trial/world.h"
+#include "trial/example.h"
 
 #define AMPLE_BYTES (64u << 20)
 #define SCRATCH_BYTES (1u << 20)
@@ -45,6 +45,25 @@ static void try_rule(const struct user_rule *rule)
 	arena_release(&scratch);
 }
 
+static void try_examples(const uint8_t *data, size_t size, struct arena *arena)
+{
+	const struct definition_set none = {0};
+	struct example_file file;
+	struct findings findings;
+
+	findings_init(&findings, arena);
+	example_file_parse("t\x1b.json", slice_of(data, size), arena, &findings, &file);
+	if (!findings.errors) {
+		ASSERT(file.n >= 1 && file.n <= EXAMPLES_MAX && file.definitions_n <= EXAMPLE_PATHS_MAX);
+		for (size_t i = 0; i < file.n; i++)
+			ASSERT(file.examples[i].name && file.examples[i].then.raw.p &&
+			       file.examples[i].whens_n <= EXAMPLE_WHENS_MAX);
+		example_file_check(&file, &none, &findings);
+		ASSERT(findings.errors); /* nobody has such a workflow */
+	}
+	try_findings(&findings);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct findings findings;
@@ -63,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ASSERT(world.services[i].name && world.services[i].may < 1u << MAYS_N);
 	for (size_t i = 0; i < world.rules.n; i++)
 		try_rule(&world.rules.items[i]);
+	try_examples(data, size, &arena);
 	arena_release(&arena);
 	return 0;
 }
