@@ -48,7 +48,7 @@ SHARED_STMT(trial_run_steps, "trial_run_steps", "i", "itii",
 SHARED_STMT(trial_steps_ended, "trial_steps_ended", "", "tti",
 	"SELECT r.workflow, coalesce(r.scope, ''), t.position FROM hx_run_step t JOIN hx_run r ON r.subject = t.run");
 SHARED_STMT(trial_entities, "trial_entities", "", "itiiiit",
-	"SELECT s.id, s.status, s.owner IS NOT NULL, s.until, s.doubt, e.claim_open IS NOT NULL, e.claim_step"
+	"SELECT s.id, s.status, s.owner IS NOT NULL, s.until, s.doubt, coalesce(e.claim_open, 0) > 0 AND e.claim_effort = s.effort, e.claim_step"
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject ORDER BY s.id");
 SHARED_STMT(trial_jobs, "trial_jobs", "", "ittt",
 	"SELECT j.subject, s.status, j.queue, j.action FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");

@@ -10,6 +10,7 @@
     PUT /land                  what was late happens
     PUT /go                    those that wait are answered
     GET /ledger                {"ACTION": [KEY, …]} of what has happened
+    GET /late                  how much is still to happen
 """
 import json, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,7 +36,7 @@ class Service(BaseHTTPRequestHandler):
 
     def do_GET(self):
         with lock:
-            self.answer(ledger)
+            self.answer(len(late) if self.path == "/late" else ledger)
 
     def do_PUT(self):
         words = self.path.strip("/").split("/")

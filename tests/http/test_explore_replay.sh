@@ -59,6 +59,25 @@ entity payout-claim-without-probe pay && await is_back payout-claim-without-prob
 	"$hapax" entity fire payout-claim-without-probe e1 pay >out 2>err && [ "$(times pay)" -eq 2 ] && same_key pay
 result a_claim_without_a_probe
 
+# An item that is late: its batch is cancelled, its money given back, what it left deleted, and then it happens.
+"$hapax" account create payer --balance 10 >out 2>err
+echo '{ "input": {}, "cost": 3 }' >items
+is_late() { [ "$(curl -sS "$url/late")" -ge "$1" ]; }
+batch_is() { [ "$("$hapax" batch show "$1" --json 2>/dev/null | jq -r .status)" = "$2" ]; }
+cancelled() { # workflow; its batch is cancelled while its item is late
+	tell mind/draw/late/late/late/late/late
+	batch=$("$hapax" batch start "$1" --account payer --items items --json 2>err | jq -r '.batch.id // .id')
+	await is_late 1 && "$hapax" batch cancel "$batch" >out 2>err
+	await batch_is "$batch" CANCELLED && [ "$("$hapax" account show payer --json | jq .balance)" -eq 10 ]
+}
+cancelled thumbnails-late-item && [ "$(times draw)" -eq 0 ] && deleted=$(times delete) && [ "$deleted" -ge 1 ] && tell land &&
+	[ "$(times draw)" -ge 1 ] && [ "$(times delete)" -eq "$deleted" ]
+result an_item_after_its_refund
+cancelled thumbnails-late-item-mended && [ "$(times void)" -ge 1 ]
+result the_mended_one_voids_its_key_before_that
+tell land
+tell mind/draw/done
+
 tell mind/ship/wait
 run=$(run_of parcel-cancel-race)
 await eval '[ "$(times ship)" -eq 1 ]' && "$hapax" run cancel "$run" >out 2>err && tell go && await status_is "$run" CANCELLED &&

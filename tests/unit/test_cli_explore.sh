@@ -119,6 +119,21 @@ exits 1 explore flows/empty.json && says "found: sometimes: what is sometimes to
 	sed 's/"workflow": "payout" }/"workflow": "other" }/' flows/empty.json >flows/misspelt.json && exits 1 check flows/misspelt.json && says "about its own workflow, payout"
 result rules_of_a_definition_are_about_its_workflow
 
+# Two steps without a claim: the first moves the entity on while the second acts. With claims that are held there is one at a time.
+cat >flows/race.json <<'END'
+{ "workflow": "race", "kind": "entity", "status_types": ["a", "b", "c", "ab", "ac"], "initial_status": "a",
+  "actions": {
+    "X": { "kind": "http", "url": "http://127.0.0.1:9/x", "effect": "keyed" },
+    "Y": { "kind": "http", "url": "http://127.0.0.1:9/y", "effect": "keyed" } },
+  "steps": [
+    { "step_id": 1, "step_key": "x", "status": "a", "successful_state": "b", "action": "X" },
+    { "step_id": 2, "step_key": "y", "status": "a", "successful_state": "c", "action": "Y" } ] }
+END
+sed 's/"action": "X"/&, "claim_state": ["ab", "a"], "on_unknown": "hold"/; s/"action": "Y"/&, "claim_state": ["ac", "a"], "on_unknown": "hold"/' flows/race.json >flows/raceless.json
+exits 1 explore flows/race.json --brief && says "found: silence: Y has happened" && says "claim_state: without a claim another step moves it on" &&
+	says "race from a, 0 mishaps" && says "caller-2       hears 409 CONCURRENCY_ERROR" && exits 0 explore flows/raceless.json --mishaps 1 && says_like '^complete: '
+result two_steps_without_a_claim
+
 printf '{\n "servces": { } }\n' >world.json
 exits 2 explore flows/keyed.json --world world.json && silent out && complains 'world.json:2: error: ' && complains '"services"'
 result a_field_that_is_none
