@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -15,18 +16,38 @@
 
 #define LAST (MIGRATE_NUMBERS_MAX - 1)
 
+#define TABLE(letter) "CREATE TABLE hx_" letter " (id INTEGER);\0"
+#define TEXT_BYTES (sizeof TABLE("a") - 1)
+
+static const char texts[] = TABLE("a") TABLE("b") TABLE("c") TABLE("d") TABLE("e") TABLE("f");
+static unsigned char packed[1024]; /* longer than they are: what comes after their end is not read */
+
 /* 65 and 129 stand in other words of the set, at the bit of number 1: a store with that one is an older program's. */
 const struct db_migration_text db_schema_sqlite[] = {
-	{63, "a", true, NULL, "CREATE TABLE hx_a (id INTEGER);"},
-	{64, "b", false, NULL, "CREATE TABLE hx_b (id INTEGER);"},
-	{65, "c", true, NULL, "CREATE TABLE hx_c (id INTEGER);"},
-	{128, "d", false, NULL, "CREATE TABLE hx_d (id INTEGER);"},
-	{129, "e", false, NULL, "CREATE TABLE hx_e (id INTEGER);"},
-	{LAST, "f", false, NULL, "CREATE TABLE hx_f (id INTEGER);"},
+	{63, "a", true, -1, 0},
+	{64, "b", false, -1, TEXT_BYTES},
+	{65, "c", true, -1, 2 * TEXT_BYTES},
+	{128, "d", false, -1, 3 * TEXT_BYTES},
+	{129, "e", false, -1, 4 * TEXT_BYTES},
+	{LAST, "f", false, -1, 5 * TEXT_BYTES},
 };
 const size_t db_schema_sqlite_count = sizeof db_schema_sqlite / sizeof *db_schema_sqlite;
 const struct db_migration_text db_schema_postgres[] = {{0}};
 const size_t db_schema_postgres_count = 0;
+const struct packed db_schema_texts = {packed, sizeof packed, sizeof texts};
+
+static int pack_texts(void **state)
+{
+	z_stream stream = {.next_in = (unsigned char *)texts, /* zlib never writes there */
+			   .avail_in = sizeof texts,
+			   .next_out = packed,
+			   .avail_out = sizeof packed};
+
+	(void)state;
+	assert_int_equal(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	return deflateEnd(&stream);
+}
 
 static void script(struct db *db, const char *sql)
 {
@@ -146,5 +167,5 @@ int main(void)
 		cmocka_unit_test(one_past_the_highest_is_a_newer_program),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, pack_texts, NULL);
 }
