@@ -463,7 +463,7 @@ static enum hx_code check_all(struct check *c, struct slice text)
 
 enum hx_code evidence_check(struct slice text, struct evidence *ret, struct hx_error *err)
 {
-	struct hx_error own;
+	struct hx_error own = {.code = HX_OK};
 	enum hx_code code;
 	struct check c;
 
