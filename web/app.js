@@ -3,11 +3,13 @@ import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
 import { go, home_of, html, log_in, log_out, on_unauthenticated, session, where, who } from "./lib.js";
 import { Guard, go_live, live, pause, reload_all, useLoad } from "./ui.js";
+import { Bulk, Bulks } from "./bulk.js";
+import { Health } from "./health.js";
 import { Inbox } from "./inbox.js";
 import { Run, Runs } from "./runs.js";
-import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Job, Jobs, Schedule, Schedules, Workflow, Workflows } from "./nouns.js";
+import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Functions, Job, Jobs, Schedule, Schedules, Workflow, Workflows } from "./nouns.js";
 
-const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"]];
+const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"], ["functions", "Functions", "f"], ["bulk", "Bulk", "l"], ["health", "Health", "h"]];
 
 function page_of([noun, first, second]) {
 	switch (noun ?? "") {
@@ -19,6 +21,9 @@ function page_of([noun, first, second]) {
 	case "accounts": return first ? html`<${Account} key=${first} id=${first} />` : html`<${Accounts} />`;
 	case "schedules": return first ? html`<${Schedule} key=${first} name=${first} />` : html`<${Schedules} />`;
 	case "workflows": return first ? html`<${Workflow} key=${first} name=${first} />` : html`<${Workflows} />`;
+	case "functions": return html`<${Functions} />`;
+	case "bulk": return first ? html`<${Bulk} key=${first} id=${first} />` : html`<${Bulks} />`;
+	case "health": return html`<${Health} />`;
 	default: return html`<div class="empty"><p class="big">There is no such page.</p><p><a href="#/">To the inbox</a></p></div>`;
 	}
 }

@@ -254,3 +254,16 @@ export function Workflow({ name }) {
 		${d.definition ? html`<div class="columns"><${Data} title="Definition" of=${d.definition} /></div>` : html`<p class="quiet">Its text is for keys with the scope admin.</p>`}
 	</${Page}>`;
 }
+
+// ---- functions -------------------------------------------------------------------------------------------------
+
+// Polls are written down once a minute.
+const POLLED_MS = 150e3;
+const polled = (f) => Date.now() - Date.parse(f.polledAt) < POLLED_MS;
+export function Functions() {
+	return html`<${Page} title="Functions"><${List} list="functions" name="functions" key_of=${(f) => f.name} to=${(f) => "#/runs" + query({ definitionId: f.name })}
+		columns=${[{ name: "function", class: "cut", of: (f) => html`<${Text} of=${f.name} />` }, { name: "workers", of: (f) => html`<${Status} of=${polled(f) ? "polling" : "nobody polls"} />` }, { name: "last seen", of: (f) => html`<${Age} since=${f.polledAt} /> ago` },
+			{ name: "version", of: (f) => html`<${Text} of=${f.version} />${f.versions > 1 ? html` <span class="quiet">and ${String(f.versions - 1)} more</span>` : ""}` }, { name: "turns due", class: "n", of: (f) => html`${grouped(f.due)}${f.due >= 1000 ? "+" : ""}` }, { name: "the oldest for", class: "n", of: (f) => (f.dueSince ? html`<${Age} since=${f.dueSince} />` : "") },
+			{ name: "at work", class: "cut", of: (f) => html`<${Text} of=${f.workers.join(", ")} />` }]}
+		empty=${html`<p class="big">No function.</p><p>A function is a run whose steps are code of yours, carried out by a worker that polls for it: see <code>docs/functions.md</code>.</p><${Command} of="hapax init" />`} /></${Page}>`;
+}

@@ -345,24 +345,98 @@ function Export({ list, parameters, name }) {
 	return html`<span class="export">${busy || html`<button class="link" onClick=${() => save("csv")}>CSV</button><button class="link" onClick=${() => save("json")}>JSON</button>`}</span>`;
 }
 
+// ---- rows ----
+// Of many rows only those around what is seen are there; the others are two empty ones of their height.
+
+const DRAWN_MAX = 300, AROUND = 60;
+
+function useWindow(n, body) {
+	const [range, set] = useState([0, DRAWN_MAX]);
+	const known = useRef(0);
+	useEffect(() => {
+		if (n <= DRAWN_MAX) return;
+		const look = () => {
+			const rows = body.current?.querySelectorAll("tr[data-row]");
+			if (!rows?.length) return;
+			// Measured once: what is not there must not change its height while somebody scrolls.
+			const height = (known.current ||= (rows[rows.length - 1].getBoundingClientRect().bottom - rows[0].getBoundingClientRect().top) / rows.length || 30);
+			const first = Math.max(0, Math.floor(-body.current.getBoundingClientRect().top / height) - AROUND);
+			set((now) => (Math.abs(now[0] - first) < AROUND / 2 && now[2] ? now : [first, Math.min(n, first + Math.ceil(innerHeight / height) + 2 * AROUND), height]));
+		};
+		let asked = 0;
+		const on = () => asked || (asked = requestAnimationFrame(() => { asked = 0; look(); }));
+		look();
+		document.addEventListener("scroll", on, { capture: true, passive: true });
+		addEventListener("resize", on);
+		return () => {
+			cancelAnimationFrame(asked);
+			document.removeEventListener("scroll", on, { capture: true });
+			removeEventListener("resize", on);
+		};
+	}, [n]);
+	return n <= DRAWN_MAX ? [0, n, 0] : [Math.min(range[0], n), Math.min(range[1], n), range[2] || 30];
+}
+
+function Rows({ rows, columns, to, key_of }) {
+	const body = useRef(null);
+	const [first, last, height] = useWindow(rows.length, body);
+	const space = (n) => n > 0 && html`<tr class="space" aria-hidden="true" style=${{ height: `${n * height}px` }}></tr>`;
+	return html`<div class="scroll"><table class="list" aria-rowcount=${rows.length + 1}>
+		<thead><tr>${columns.map((c) => html`<th key=${c.name} class=${c.class}>${c.name}</th>`)}</tr></thead>
+		<tbody ref=${body}>${space(first)}${rows.slice(first, last).map((row, i) => html`<tr key=${key_of(row)} data-row=${first + i} data-to=${to?.(row)} tabindex="-1">${columns.map((c, i) => html`<td key=${c.name} class=${c.class} data-name=${c.name}>${i === 0 && to ? html`<a href=${to(row)} class="id">${c.of(row)}</a>` : c.of(row)}</td>`)}</tr>`)}${space(rows.length - last)}</tbody>
+	</table></div>`;
+}
+
+// Which of them are shown is part of the address; the first always is.
+function Columns({ of, hidden }) {
+	const toggle = (name) => {
+		const next = new Set(hidden);
+		if (!next.delete(name)) next.add(name);
+		go_query({ hide: [...next].join(",") });
+	};
+	return html`<details class="columns-menu"><summary>columns</summary><div>${of.slice(1).map((c) => html`<label key=${c.name}><input type="checkbox" checked=${!hidden.has(c.name)} onChange=${() => toggle(c.name)} /> ${c.name}</label>`)}</div></details>`;
+}
+
+// All pages one after the other, as they are at this moment: such a list does not move by itself.
+function useAll(wanted, list, parameters) {
+	const [state, set] = useState({});
+	const asked = wanted ? list + query(parameters) : null;
+	useEffect(() => {
+		if (!asked) return;
+		const aborter = new AbortController();
+		(async () => {
+			let rows = [], cursor;
+			do {
+				const page = await get(list + query({ ...parameters, cursor, limit: 500 }), aborter.signal);
+				rows = rows.concat(page.items);
+				cursor = page.cursor;
+				set({ data: { items: rows, cursor, whole: !cursor || rows.length >= ROWS_MAX } });
+			} while (cursor && rows.length < ROWS_MAX);
+		})().catch((error) => error.name !== "AbortError" && set((before) => ({ ...before, error })));
+		return () => aborter.abort();
+	}, [asked]);
+	return asked ? state : {};
+}
+
 // columns: [{ name, of: row => view, class }]; to: row => where its page is.
 export function List({ list, parameters = {}, columns, to, empty, name, key_of = (row) => row.id, note }) {
-	const { cursor } = where().query;
-	const all = { ...parameters, cursor };
-	const { data, error, loading } = useLoad(list + query(all));
+	const { cursor, all, hide } = where().query;
+	const whole = useAll(all === "true", list, parameters);
+	const page = useLoad(all === "true" ? null : list + query({ ...parameters, cursor }));
+	const { data, error } = all === "true" ? whole : page;
 	const rows = data?.items || [];
 	const plain = !Object.values(parameters).some(Boolean) && !cursor;
+	const hidden = new Set((hide || "").split(",").filter(Boolean));
 	return html`<${Failure} error=${error} />
-		${loading && !data && html`<p class="quiet">…</p>`}
+		${!data && !error && html`<p class="quiet">…</p>`}
 		${data && !rows.length && html`<div class="empty">${plain ? empty : html`<p>Nothing fits this filter.</p><p><a href=${"#/" + where().parts.map(encodeURIComponent).join("/")}>Show all</a></p>`}</div>`}
-		${rows.length > 0 && html`<div class="scroll"><table class="list">
-			<thead><tr>${columns.map((c) => html`<th key=${c.name} class=${c.class}>${c.name}</th>`)}</tr></thead>
-			<tbody>${rows.map((row) => html`<tr key=${key_of(row)} data-to=${to?.(row)} tabindex="-1">${columns.map((c, i) => html`<td key=${c.name} class=${c.class} data-name=${c.name}>${i === 0 && to ? html`<a href=${to(row)} class="id">${c.of(row)}</a>` : c.of(row)}</td>`)}</tr>`)}</tbody>
-		</table></div>
+		${rows.length > 0 && html`<${Rows} rows=${rows} columns=${columns.filter((c, i) => i === 0 || !hidden.has(c.name))} to=${to} key_of=${key_of} />
 		<div class="pager">
-			<span class="quiet">${grouped(rows.length)} shown${note ? html`, ${note}` : ""}</span>
+			<span class="quiet">${grouped(rows.length)}${all === "true" && !data.whole ? "…" : ""} shown${note ? html`, ${note}` : ""}${all === "true" && data.whole && data.cursor ? ", and there are more" : ""}</span>
+			${all === "true" && html`<button class="button" onClick=${() => go_query({ all: "" })}>page by page</button>`}
 			${cursor && html`<button class="button" onClick=${() => go_query({ cursor: "" })}>first page</button>`}
-			${data.cursor && html`<button class="button" onClick=${() => go_query({ cursor: data.cursor })}>next page</button>`}
+			${data.cursor && all !== "true" && html`<button class="button" onClick=${() => go_query({ cursor: data.cursor })}>next page</button><button class="button" onClick=${() => go_query({ cursor: "", all: "true" })}>all of them</button>`}
+			${columns.length > 2 && html`<${Columns} of=${columns} hidden=${hidden} />`}
 			<${Export} list=${list} parameters=${parameters} name=${name} />
 		</div>`}`;
 }

@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "api/api_changes.h"
+#include "api/api_vitals.h"
 
 #define POLICY                                                                                                         \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"                 \
@@ -36,15 +37,16 @@ static const struct web_file *file_named(struct slice name)
 	return NULL;
 }
 
-static bool is_known(const struct http_call *call, const struct web_file *file)
+static bool is_known(const struct http_exchange *exchange, const struct web_file *file)
 {
 	size_t n;
-	const struct wire_field *known = wire_find(call->request->wire.head.fields, "If-None-Match", &n);
+	const struct wire_field *known = wire_find(http_exchange_request(exchange)->wire.head.fields, "If-None-Match",
+						   &n);
 
 	return known && n == 1 && slice_is(known->value, file->etag);
 }
 
-static void dashboard_respond(struct http_call *call, const struct web_file *file)
+static void dashboard_respond(struct http_exchange *exchange, const struct web_file *file)
 {
 	struct wire_field fields[SAID_N + 3];
 	size_t n = 0;
@@ -55,31 +57,31 @@ static void dashboard_respond(struct http_call *call, const struct web_file *fil
 	fields[n++] = (struct wire_field){slice_str("ETag"), slice_str(file->etag)};
 	if (file->gzip)
 		fields[n++] = (struct wire_field){slice_str("Content-Encoding"), slice_str("gzip")};
-	http_respond(call->exchange, &(struct http_answer){
-					     .status = is_known(call, file) ? 304 : 200,
-					     .fields = {fields, n},
-					     .body = slice_of((const char *)file->bytes, file->n),
-				     });
+	http_respond(exchange, &(struct http_answer){
+				       .status = is_known(exchange, file) ? 304 : 200,
+				       .fields = {fields, n},
+				       .body = slice_of((const char *)file->bytes, file->n),
+			       });
 }
 
-static void dashboard_send(struct http_call *call, struct slice name)
+void api_dashboard_file(struct http_exchange *exchange, struct slice name)
 {
 	const struct web_file *file = file_named(name);
 
 	if (file)
-		dashboard_respond(call, file);
+		dashboard_respond(exchange, file);
 	else
-		api_refuse(call, HX_NOT_FOUND, "the dashboard has no such file");
+		http_respond_code(exchange, HX_NOT_FOUND, "the dashboard has no such file");
 }
 
 static void dashboard_page(struct http_call *call)
 {
-	dashboard_send(call, slice_str("index.html"));
+	api_dashboard_file(call->exchange, slice_str("index.html"));
 }
 
 static void dashboard_part(struct http_call *call)
 {
-	dashboard_send(call, call_param(call, "file"));
+	api_dashboard_file(call->exchange, call_param(call, "file"));
 }
 
 static void dashboard_vendored(struct http_call *call)
@@ -87,13 +89,24 @@ static void dashboard_vendored(struct http_call *call)
 	LOCAL_STRBUF(name, 4096);
 	strbuf_add_str(&name, "vendor/");
 	strbuf_add_slice(&name, call_param(call, "file"));
-	dashboard_send(call, strbuf_slice(&name));
+	api_dashboard_file(call->exchange, strbuf_slice(&name));
 }
+
+#define PAGE                                                                                                           \
+	{"limit", "PageSize"},                                                                                         \
+	{                                                                                                              \
+		"cursor", "Cursor"                                                                                     \
+	}
 
 const struct route api_dashboard_routes[DASHBOARD_ROUTES] = {
 	{"GET", "/", dashboard_page, ROUTE_PUBLIC, .summary = "The dashboard."},
 	{"GET", "/ui/{file}", dashboard_part, ROUTE_PUBLIC, .summary = "A file of the dashboard."},
 	{"GET", "/api/v1/changes", api_changes, ROUTE_READ, .summary = "Tells when something has changed."},
+	{"GET", "/api/v1/vitals", api_vitals, ROUTE_READ, .summary = "How this node does."},
+	{"GET", "/api/v1/functions", api_function_list, ROUTE_READ,
+	 .summary = "Lists functions, and who polls for them.", .query = {PAGE}},
+	{"GET", "/api/v1/bulk", api_bulk_list, ROUTE_READ, .summary = "Lists bulks, the newest first.",
+	 .query = {PAGE}},
 	{"GET", "/api/v1/session", api_session_show, ROUTE_READ, .summary = "Says who asks."},
 	{"POST", "/api/v1/session", api_session_begin, ROUTE_READ, .summary = "Gives a session for a key."},
 	{"DELETE", "/api/v1/session", api_session_end, ROUTE_READ, .summary = "Ends it."},

@@ -23,6 +23,9 @@ struct web_file {
 extern const struct web_file web_files[];
 extern const size_t web_files_n;
 
+/* Answers with the file of this name, or 404. Also for those who serve the page and not the API (cli/dashboard.c). */
+void api_dashboard_file(struct http_exchange *exchange, struct slice name);
+
 /*
  * Who asks, for the page: GET /api/v1/session. POST, with an API key as any call has it, gives a session for it (engine/session.h), in
  * a cookie that no script reads, that no other site's page brings along, and that goes to the API alone: it has no Path, so
@@ -32,6 +35,10 @@ void api_session_show(struct http_call *call);
 void api_session_begin(struct http_call *call);
 void api_session_end(struct http_call *call);
 
-#define DASHBOARD_ROUTES 7
+/* For pages of its own (api_dashboard_lists.c). */
+void api_function_list(struct http_call *call);
+void api_bulk_list(struct http_call *call);
+
+#define DASHBOARD_ROUTES 10
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

@@ -25,6 +25,7 @@
 #include "api/api.h"
 #include "api/api_changes.h"
 #include "api/api_fire.h"
+#include "api/api_vitals.h"
 #include "api/hooks.h"
 #include "base/steady_clock.h"
 #include "cli/file_watch.h"
@@ -135,6 +136,7 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 
 	s->api.hooks = &s->hooks;
 	s->api.changes = changes_new(&s->api); /* without it pages are read again by hand */
+	s->api.vitals = vitals_new(&s->api);
 	s->router = api_router_new(&s->api);
 	if (!s->router)
 		return error_set(err, HX_NO_MEMORY, "the routes");
@@ -148,6 +150,8 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 	options.log = &s->log;
 	code = http_server_new(&options, &s->server, err);
 	atomic_store(&s->fire.server, s->server);
+	if (!code)
+		vitals_start(s->api.vitals, s->server);
 	return code;
 }
 
@@ -302,6 +306,7 @@ static void close_down(struct serve *s)
 {
 	http_server_stop(s->server, DRAIN_MS);
 	changes_free(s->api.changes);
+	vitals_free(s->api.vitals);
 	if (s->api.engine)
 		engine_stop(s->api.engine, DRAIN_MS);
 	http_server_free(s->server);

@@ -138,6 +138,7 @@ class Scene:
 		self.job = self.ask("POST", "jobs", {"queue": "mail", "payload": {"to": "ann@example.org", "words": EVIL}, "key": "mail-1"})["jobs"][0]["id"]
 		(job,) = self.ask("POST", "jobs/claim", {"queues": ["mail"], "owner": "w1", "max": 1, "leaseMs": 60000})["jobs"]
 		self.ask("POST", f"jobs/{job['id']}/fail", {"owner": "w1", "fence": job["fence"], "error": "550 no such mailbox " + MARKUP, "retryable": False})
+		self.ask("POST", "functions/claim", {"worker": "<i>w</i>", "functions": [{"name": "greet", "version": "1"}, {"name": "greet", "version": "2"}], "waitMs": 0})
 		self.ask("PUT", "schedules/nightly", {"workflow": "parcel", "cron": "0 6 * * *", "timezone": "Europe/Amsterdam"})
 		self.ask("PUT", "schedules/hourly", {"workflow": "parcel", "every": "1h"})
 		for which, wanted in (("unknown", "WAITING"), ("unknown2", "WAITING"), ("failed", "FAILED"), ("failed2", "FAILED"), ("evil", "FAILED"), ("approval", "WAITING"), ("approval2", "WAITING"), ("waiting", "WAITING"), ("paused", "WAITING"), ("waiting2", "WAITING"), ("parent", "COMPLETED")):

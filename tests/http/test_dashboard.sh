@@ -93,6 +93,11 @@ def pages_of(scene):
 	yield "workflows", "workflows", "shipment"
 	yield "workflow", "workflows/order", "Definition"
 	yield "workflow-entity", "workflows/invoice", "Picture"
+	yield "functions", "functions", "and 1 more"
+	yield "bulk", "bulk?where=" + quoted('status == "FAILED"'), "count them"
+	yield "bulk-none", "bulk", "One thing to many runs."
+	yield "no-bulk", "bulk/bulk_0000000000000", "NOT_FOUND"
+	yield "health", "health", "Due, and not yet taken"
 	yield "nowhere", "nowhere/at/all", "There is no such page."
 	yield "no-run", "runs/run_0000000000000", "NOT_FOUND"
 	yield "broken", "runs/%E0%A4%A", "There is no such page."
@@ -251,6 +256,52 @@ def walk_other_buttons(page, scene, world):
 	done(page, "delete", "delete the schedule")
 
 
+def walk_bulk(page, scene):
+	"""From a filter to what came of it, which is a filter again."""
+	at(page, "runs?status=FAILED&definitionId=refund")
+	page.click("main a", "Do something to all of these")
+	page.until("location.hash.startsWith('#/bulk?where=')")
+	page.click("button", "count them")
+	said = page.until("[...document.querySelectorAll('.sum')].find(e => /match/.test(e.textContent))?.textContent", "how many there are")
+	n = int(said.split()[0])
+	assert n == len([r for r in scene.ask("GET", "workflow-runs?status=FAILED&definitionId=refund&limit=500")["items"]]) > 0, said
+	page.js("(e => { e.value = 'retry'; e.dispatchEvent(new Event('change', {bubbles: true})); })(document.querySelector('.choice select'))")
+	page.click(".actions button", "carry out: retry")
+	page.until("document.querySelector('form.panel')")
+	page.js("document.querySelector('form.panel #f-reason').focus()")
+	page.type("<b>in bulk</b>")
+	assert page.js("document.querySelector('form.panel .command code').textContent").startswith("hapax bulk retry --where 'status == ")
+	page.click("button:not([type])", "retry all of them", "form.panel")
+	page.until("location.hash.startsWith('#/bulk/bulk_')", "its page")
+	id = page.js("location.hash").split("/")[-1]
+	until(lambda: scene.ask("GET", f"bulk/{id}")["status"] == "COMPLETED", "the bulk has ended")
+	page.press("r")
+	page.shows("COMPLETED")
+	done = scene.ask("GET", f"bulk/{id}")["done"]
+	assert done == n and "<b>in bulk</b>" in reasons(scene, scene.ask("GET", f"bulk/{id}/items")["items"][0]["subject"])
+	page.click(".results button", f"done {n}")
+	page.until("location.hash.startsWith('#/runs?where=id')")
+	page.until(f"document.querySelectorAll('tr[data-to]').length == {n}", "those that were done")
+	at(page, "bulk")
+	page.shows(id)
+	calm(page)
+
+
+def walk_health(page, scene):
+	at(page, "health")
+	page.until("document.querySelectorAll('.chart polyline').length >= 7", "the last minutes are drawn")
+	vitals = scene.ask("GET", "vitals")
+	assert sum(row[vitals["columns"].index("requests")] for row in vitals["rows"]) > 20 and vitals["nodes"][0]["alive"], vitals
+	wide = page.js("document.documentElement.scrollWidth - innerWidth")
+	assert wide <= 0, f"it is {wide} pixels too wide"
+	if PICTURES:
+		for dark in (False, True):
+			page.dark(dark)
+			page.picture(pathlib.Path(PICTURES) / f"health-drawn{'-dark' if dark else ''}.png", whole=True)
+		page.dark(False)
+	calm(page)
+
+
 def two_people(chromium, url, scene):
 	"""Both see the same, both act: one does it, the other is told; and a double click is one request."""
 	run = scene.start("refund", "race-1")
@@ -343,6 +394,8 @@ def walk(dir, kind):
 			walk_inbox(page, scene)
 			walk_run_buttons(page, scene)
 			walk_other_buttons(page, scene, world)
+			walk_bulk(page, scene)
+			walk_health(page, scene)
 			two_people(chromium, url, scene)
 			calm(page)
 			lost_answer(page, scene, hapax)
@@ -364,7 +417,7 @@ def test_empty_pages_say_what_to_type(dir):
 		page = chromium.page(f"http://127.0.0.1:{hapax.port}/")
 		page.shows("Nothing waits for you.")
 		for way, words in (("runs", "hapax run start"), ("entities", "hapax serve"), ("batches", "hapax batch start"), ("jobs", "hapax job push"), ("accounts", "hapax account create"),
-				("schedules", "hapax schedule put"), ("workflows", "hapax init")):
+				("schedules", "hapax schedule put"), ("workflows", "hapax init"), ("functions", "hapax init"), ("bulk", "hapax bulk retry"), ("health", "Nothing.")):
 			at(page, way)
 			page.shows(words)
 			if PICTURES:
@@ -723,6 +776,49 @@ def test_attacks(dir):
 		# strangers' pages cannot frame it or read its files
 		_, fields, _ = head_of(hapax, "/")
 		assert "frame-ancestors 'none'" in fields["content-security-policy"][0] and fields["cross-origin-resource-policy"] == ["same-origin"]
+
+
+def test_ten_thousand_rows(dir):
+	"""They are all there, only those that are seen are drawn, and scrolling through them does not stand still."""
+	with server.Server(dir, "serve", "--db", "sqlite:h.db") as hapax, browser.Browser() as chromium:
+		for _ in range(10):
+			hapax.json("POST", "/api/v1/jobs", [{"queue": "q"}] * 1000, status=201)
+		page = chromium.page(f"http://127.0.0.1:{hapax.port}/#/jobs")
+		be_still(page)
+		page.click("button", "all of them")
+		page.until("document.querySelector('.pager')?.textContent.startsWith('10\u202f000 shown')", "all of them")
+		first = page.js("document.querySelector('tr[data-row] a').textContent")
+		drawn = page.js("document.querySelectorAll('tr[data-row]').length")
+		assert drawn < 400, drawn
+		page.js("window.longest = 0, new PerformanceObserver(l => l.getEntries().forEach(e => (window.longest = Math.max(longest, e.duration)))).observe({type: 'longtask'})")
+		for part in (0.25, 0.5, 1):
+			page.js(f"(e => e.scrollTop = e.scrollHeight * {part})(document.scrollingElement)")
+			page.until(f"[...document.querySelectorAll('tr[data-row]')].some(r => (b => b.top > 0 && b.bottom < innerHeight)(r.getBoundingClientRect()) && r.dataset.row >= {int(10000 * part) - 100})", f"rows at {part}")
+			assert page.js("document.querySelectorAll('tr[data-row]').length") < 400
+		print(f"# the longest task while scrolling: {page.js('Math.round(longest)')} ms")
+		page.js("scrollTo(0, 0)")
+		page.until(f"document.querySelector('tr[data-row] a').textContent == {json.dumps(first)}", "the first again")
+		page.js("document.scrollingElement.scrollTop = document.scrollingElement.scrollHeight")
+		page.until("document.querySelector('tr[data-row=\"9999\"]')", "the last")
+		page.click("summary", "columns")
+		page.click(".columns-menu input")
+		page.until("!document.querySelector('th:nth-child(2)').textContent.includes('queue') && location.hash.includes('hide=queue')", "without the queue")
+		calm(page)
+
+
+def test_lists_are_of_ones_own_workspace(dir):
+	with scenes.World() as world, scenes.serve(dir, world) as hapax:
+		shop, other = make_key(dir, "admin", "shop")[0], make_key(dir, "read", "other")[0]
+		until(lambda: hapax.call("GET", "/api/v1/attention")[0] == 401, "keys are wanted")
+		ask = lambda key, path, body=None: hapax.json("POST" if body else "GET", "/api/v1/" + path, body, headers=[("Authorization", f"Bearer {key}")])
+		ask(shop, "functions/claim", {"worker": "w", "functions": [{"name": "greet", "version": "1"}], "waitMs": 0})
+		ask(shop, "jobs", {"queue": "secret-queue"})
+		bulk = ask(shop, "bulk", {"verb": "cancel", "kind": "run", "where": 'key == "none"'})["id"]
+		assert [f["name"] for f in ask(shop, "functions")["items"]] == ["greet"] and [b["id"] for b in ask(shop, "bulk")["items"]] == [bulk]
+		assert ask(other, "functions")["items"] == [] == ask(other, "bulk")["items"]
+		until(lambda: "secret-queue" in json.dumps(ask(shop, "vitals")), "what is due is counted")
+		assert "secret-queue" not in json.dumps(ask(other, "vitals"))
+		assert hapax.call("GET", "/api/v1/vitals")[0] == 401
 
 
 server.run(globals())

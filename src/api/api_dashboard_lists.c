@@ -1,0 +1,126 @@
+/*
+ * Two lists for pages of the dashboard alone: functions, with who polls for them and what is due of them; and bulks, the newest first.
+ * Both are of whoever asks: of his workspace.
+ */
+#include "api/api_dashboard.h"
+#include "api/api_list.h"
+#include "base/json_string.h"
+
+/* ---- functions ---- */
+
+#define DUE_MAX 1000     /* are counted */
+#define WORKERS_MAX 1000 /* are told, of all functions together */
+
+/* clang-format off */
+
+/* A function is there once it was polled for. What is due of it is found by the index of turns. */
+#define DUE "hx_function f WHERE f.workspace = ?1 AND f.name = p.name AND f.turn_at IS NOT NULL AND f.turn_at <= (SELECT hx_now_ms())"
+DB_STMT(stmt_functions, "dashboard_functions", "ttii", "tiitii",
+	"SELECT p.name, max(p.at), count(*), (SELECT v.version FROM hx_function_poll v WHERE v.workspace = ?1 AND v.name = p.name"
+	" ORDER BY v.at DESC, v.version DESC LIMIT 1), (SELECT count(*) FROM (SELECT f.subject FROM " DUE " LIMIT ?4) x),"
+	" (SELECT min(f.turn_at) FROM " DUE ")"
+	" FROM hx_function_poll p WHERE p.workspace = ?1 AND p.name > ?2 GROUP BY p.name ORDER BY p.name LIMIT ?3");
+enum { FUNCTION_NAME, POLLED_AT, VERSIONS, VERSION, TURNS_DUE, DUE_SINCE };
+
+/* Those that have a turn now. */
+DB_STMT(stmt_workers, "dashboard_workers", "ti", "tt",
+	"SELECT DISTINCT f.name, f.worker FROM hx_subject s JOIN hx_function f ON f.subject = s.id"
+	" WHERE s.owner IS NOT NULL AND f.workspace = ?1 AND f.worker IS NOT NULL ORDER BY f.name, f.worker LIMIT ?2");
+
+/* clang-format on */
+
+static void functions_build(struct api_query *query, struct unit *unit)
+{
+	struct db_value workspace = db_text(api_workspace(query->call));
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_functions, workspace, db_text(query->after.p ? query->after : slice_str("")),
+		 db_int(query->limit + 1), db_int(DUE_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_workers, workspace, db_int(WORKERS_MAX));
+}
+
+/* For the rows, which are written right after this. */
+static enum hx_code functions_check(struct api_query *query, const struct unit_result *result)
+{
+	query->of = &result->rows[1];
+	return HX_OK;
+}
+
+static void function_add(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	static const struct row_member members[] = {
+		{"name", ROW_TEXT, .at = FUNCTION_NAME},
+		{"polledAt", ROW_TIME, .at = POLLED_AT},
+		{"version", ROW_TEXT, .at = VERSION},
+		{"versions", ROW_INT, .at = VERSIONS},
+		{"due", ROW_INT, .at = TURNS_DUE},
+		{"dueSince", ROW_TIME, .at = DUE_SINCE},
+		{.name = NULL},
+	};
+	const struct db_rows *workers = query->of;
+	struct strbuf *text = &query->text;
+	bool first = true;
+
+	strbuf_add_char(text, '{');
+	row_json_cells(text, members, rows, i);
+	json_more(text, "workers");
+	strbuf_add_char(text, '[');
+	for (size_t w = 0; w < workers->n; w++) {
+		if (!slice_eq(db_cell(workers, w, 0)->s, db_cell(rows, i, FUNCTION_NAME)->s))
+			continue;
+		strbuf_add_str(text, first ? "" : ",");
+		json_quote(db_cell(workers, w, 1)->s, text);
+		first = false;
+	}
+	strbuf_add_str(text, "]}");
+}
+
+void api_function_list(struct http_call *call)
+{
+	static const struct api_list list = {
+		.build = functions_build,
+		.cursor = CURSOR_TEXT,
+		.column = FUNCTION_NAME,
+		.check = functions_check,
+		.add = function_add,
+	};
+
+	api_list_start(call, &list);
+}
+
+/* ---- bulks ---- */
+
+DB_STMT(stmt_bulks, "dashboard_bulks", "tii", "ittttiii",
+	"SELECT subject, state, verb, condition, requester, selected, created_at, completed_at FROM hx_bulk"
+	" WHERE workspace = ?1 AND subject < ?2 ORDER BY subject DESC LIMIT ?3");
+enum { BULK, STATE, VERB, CONDITION, REQUESTER, SELECTED, CREATED_AT, COMPLETED_AT };
+
+static void bulks_build(struct api_query *query, struct unit *unit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_bulks, db_text(api_workspace(query->call)), db_int(query->subject),
+		 db_int(query->limit + 1));
+}
+
+void api_bulk_list(struct http_call *call)
+{
+	static const struct row_member members[] = {
+		{"id", ROW_ID, .at = BULK, .prefix = "bulk"},
+		{"status", ROW_TEXT, .at = STATE},
+		{"verb", ROW_TEXT, .at = VERB},
+		{"where", ROW_TEXT, .at = CONDITION},
+		{"requester", ROW_TEXT, .at = REQUESTER},
+		{"selected", ROW_INT, .at = SELECTED},
+		{"createdAt", ROW_TIME, .at = CREATED_AT},
+		{"completedAt", ROW_TIME, .at = COMPLETED_AT},
+		{.name = NULL},
+	};
+	static const struct api_list list = {
+		.build = bulks_build,
+		.cursor = CURSOR_ID,
+		.prefix = "bulk",
+		.column = BULK,
+		.start = INT64_MAX,
+		.members = members,
+	};
+
+	api_list_start(call, &list);
+}

@@ -1,0 +1,75 @@
+// How the server does: the last hour, as this node has kept it, the nodes on the store, and what is due.
+import { useEffect } from "./vendor/hooks.js";
+import { grouped, html, span } from "./lib.js";
+import { Age, Facts, Failure, Page, Status, Text, Time, live, useLoad } from "./ui.js";
+
+const WIDTH = 600, HEIGHT = 110, SHORTEST = 600e3;
+
+const took = (us) => (us >= 1e6 ? `${(us / 1e6).toFixed(1)} s` : us >= 1000 ? `${(us / 1000).toFixed(us >= 1e4 ? 0 : 1)} ms` : `${Math.round(us)} µs`);
+const bytes = (n) => (n >= 1 << 30 ? `${(n / (1 << 30)).toFixed(1)} GiB` : `${Math.round(n / (1 << 20))} MiB`);
+const number = (n) => (n >= 100 || Number.isInteger(n) ? grouped(Math.round(n)) : n.toFixed(1));
+
+// 1, 2 or 5 and zeros: the next one that is not smaller.
+function ceiling(max) {
+	if (max <= 0) return 1;
+	const unit = 10 ** Math.floor(Math.log10(max));
+	return [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= max);
+}
+
+// lines: [name, row => number, tone]. All that was kept, which is the last hour at most; before it is ten minutes, those.
+function Chart({ title, rows, lines, words = number }) {
+	const end = rows.length ? rows[rows.length - 1].at : 0, width = Math.max(SHORTEST, end - rows[0].at), begin = end - width;
+	const top = ceiling(Math.max(0, ...lines.flatMap(([, of]) => rows.map(of))));
+	const place = (row, value) => `${(((row.at - begin) / width) * WIDTH).toFixed(1)},${(HEIGHT - (value / top) * HEIGHT).toFixed(1)}`;
+	const last = rows[rows.length - 1];
+	return html`<figure class="chart"><figcaption><strong>${title}</strong>${lines.map(([name, of, tone]) => html`<span key=${name} class=${"key t-" + tone}><i></i>${name} <b>${words(of(last))}</b></span>`)}</figcaption>
+		<div class="plot"><span>${words(top)}</span><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}, up to now: ${lines.map(([name, of]) => `${name} ${words(of(last))}`).join(", ")}`}>
+			${[0, 0.5, 1].map((y) => html`<line key=${y} class="grid" x1="0" x2=${WIDTH} y1=${HEIGHT * y} y2=${HEIGHT * y} />`)}
+			${lines.map(([name, of, tone]) => html`<polyline key=${name} class=${"t-" + tone} points=${rows.map((row) => place(row, of(row))).join(" ")} />`)}
+		</svg></div>
+		<div class="scale"><span>${span(width)} ago</span><span>now</span></div></figure>`;
+}
+
+function Charts({ rows, every }) {
+	const rate = (name) => (row) => row[name] / (every / 1000);
+	return html`<div class="charts">
+		<${Chart} title="A second" rows=${rows} lines=${[["requests", rate("requests"), "live"], ["transitions", rate("transitions"), "good"], ["errors", rate("errors"), "bad"]]} />
+		<${Chart} title="Requests took" rows=${rows} words=${took} lines=${[["half", (r) => r.requestP50, "live"], ["99 of 100", (r) => r.requestP99, "warn"]]} />
+		<${Chart} title="Commits took" rows=${rows} words=${took} lines=${[["half", (r) => r.commitP50, "live"], ["99 of 100", (r) => r.commitP99, "warn"]]} />
+		<${Chart} title="Calls of actions took" rows=${rows} words=${took} lines=${[["half", (r) => r.actionP50, "live"], ["99 of 100", (r) => r.actionP99, "warn"]]} />
+		<${Chart} title="Units in a commit" rows=${rows} lines=${[["on average", (r) => (r.commits ? r.units / r.commits : 0), "live"]]} />
+		<${Chart} title="Under way" rows=${rows} lines=${[["waiting in lanes", (r) => r.laneWaiting, "warn"], ["calls", (r) => r.actionsRunning, "live"], ["connections", (r) => r.connections, "calm"]]} />
+		<${Chart} title="Memory" rows=${rows} words=${bytes} lines=${[["resident", (r) => r.residentBytes, "live"]]} />
+	</div>`;
+}
+
+function Nodes({ of }) {
+	return html`<section><h2>Nodes</h2><div class="scroll"><table class="list"><thead><tr><th>node</th><th>status</th><th class="n">leases</th><th>up for</th><th>its own lease until</th></tr></thead>
+		<tbody>${of.map((n, i) => html`<tr key=${i}><td><${Text} of=${n.name} /></td><td><${Status} of=${n.alive ? "RUNNING" : "gone"} /></td><td class="n">${grouped(n.leases)}</td><td>${n.alive && html`<${Age} since=${n.startedAt} />`}</td><td>${Date.parse(n.until) > Date.now() ? html`<${Time} of=${n.until} />` : html`<span class="none">–</span>`}</td></tr>`)}</tbody></table></div></section>`;
+}
+
+// The oldest first: what waits longest is what is wrong.
+function Due({ title, of, label, to }) {
+	const rows = of.filter((d) => d.n > 0).sort((a, b) => b.ageMs - a.ageMs);
+	return html`<section><h2>${title}</h2>${rows.length ? html`<div class="scroll"><table class="list"><thead><tr><th>kind</th><th>${label}</th><th class="n">how many</th><th class="n">the oldest for</th></tr></thead>
+		<tbody>${rows.map((d) => html`<tr key=${d.kind + d[label]}><td>${to ? html`<a href=${to(d)}>${d.kind}</a>` : d.kind}</td><td class="cut"><${Text} of=${d[label]} /></td><td class="n">${grouped(d.n)}${d.n >= 10000 ? "+" : ""}</td><td class="n">${span(d.ageMs)}</td></tr>`)}</tbody></table></div>` : html`<p class="quiet">Nothing.</p>`}</section>`;
+}
+
+export function Health() {
+	const { data, error, reload } = useLoad("vitals");
+	useEffect(() => {
+		const timer = setInterval(() => live.paused || document.hidden || reload(), data?.everyMs || 10000);
+		return () => clearInterval(timer);
+	}, [data?.everyMs]);
+	if (!data) return html`<${Page} title="Health"><${Failure} error=${error} /></${Page}>`;
+	const rows = data.rows.map((row) => Object.fromEntries(data.columns.map((name, i) => [name, Number(row[i])])));
+	return html`<${Page} title="Health" aside=${html`<span class="quiet"><${Text} of=${data.node} />, hapax ${data.version}</span>`}>
+		<${Failure} error=${error} />
+		${rows.length ? html`<${Charts} rows=${rows} every=${data.everyMs} />` : html`<p class="quiet">The first numbers are there ${data.everyMs / 1000} seconds after the start.</p>`}
+		<${Nodes} of=${data.nodes} />
+		<${Due} title="Due, and not yet taken" of=${data.due} label="queue" />
+		<${Due} title="Waits for a person" of=${data.attention} label="workflow" to=${(d) => "#/?kind=" + d.kind} />
+		${!data.counted && html`<p class="quiet">What is due is being counted.</p>`}
+		<${Facts} of=${[["as of", html`<${Time} of=${data.at} />`], ["kept", `${rows.length} of 360 rows, ${data.everyMs / 1000} s each`]]} />
+	</${Page}>`;
+}
