@@ -17,6 +17,7 @@
 LOCAL_RUN(serve_run);
 LOCAL_RUN(dev_run);
 LOCAL_RUN(gate_run);
+LOCAL_RUN(dashboard_run);
 LOCAL_RUN(init_run);
 LOCAL_RUN(check_run);
 LOCAL_RUN(graph_run);

@@ -73,6 +73,12 @@ const struct command verbs_serving[] = {
 		     SERVE_NODE},
 	 .exits = {SERVE_EXITS}, .run = dev_run},
 
+	{"dashboard", NULL, NULL, "serves the dashboard of a server elsewhere, on this machine, with your key",
+	 "GET", "/api/v1/session",
+	 .options = {OPTION("listen", "ADDR:PORT", "where to listen, on loopback; port 0 is any free one", .fallback = "127.0.0.1:7414")},
+	 .exits = {{HX_CONFIG_ERROR, "it would listen beyond loopback, or an address is not valid"}},
+	 .run = dashboard_run},
+
 	/* ---- a gate, and its records ---- */
 	{"gate", NULL, NULL, "stands in front of an HTTP service: one request per Idempotency-Key",
 	 .options = {OPTION("upstream", "URL",

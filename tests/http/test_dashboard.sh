@@ -821,5 +821,103 @@ def test_lists_are_of_ones_own_workspace(dir):
 		assert hapax.call("GET", "/api/v1/vitals")[0] == 401
 
 
+def test_a_server_elsewhere(dir):
+	"""hapax dashboard: the pages here, the API there, the key in between; and what attackers try with it."""
+	with scenes.World() as world, scenes.serve(dir, world) as hapax, browser.Browser() as chromium:
+		key, id = make_key(dir, "admin", "default")
+		bearer = [("Authorization", f"Bearer {key}")]
+		until(lambda: hapax.call("GET", "/api/v1/attention")[0] == 401, "keys are wanted")
+		run = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "refund"}, headers=bearer)["run"]["id"]
+		until(lambda: hapax.json("GET", f"/api/v1/workflow-runs/{run}", headers=bearer)["status"] == "FAILED", "the run has failed")
+		there = f"http://127.0.0.1:{hapax.port}"
+		start = lambda *args, **env: subprocess.Popen([server.HAPAX, "dashboard", "--server", there, *args], cwd=dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+			env={**{k: v for k, v in os.environ.items() if not k.startswith("HAPAX_")}, **env})
+		for code, words, args, env in ((77, "API key", ["--listen", "127.0.0.1:0"], {}), (78, "this machine alone", ["--listen", "0.0.0.0:0"], {"HAPAX_KEY": key}), (69, "", ["--listen", "127.0.0.1:0", "--server", "http://127.0.0.1:1"], {})):
+			process = start(*args, **env)
+			_, said = process.communicate(timeout=60)
+			assert process.returncode == code and words in said.decode(), (args, process.returncode, said)
+		process = start("--listen", "127.0.0.1:0", HAPAX_KEY=key)
+		try:
+			url = process.stdout.readline().decode().split()[1]
+			token = re.fullmatch(r"http://127\.0\.0\.1:\d+/([0-9a-f]{32})/", url)[1]
+			page = chromium.page(url)
+			page.shows("Run failed")
+			be_still(page)
+			done(page, "retry", "retry", {"reason": "from afar"}, within=inbox_item(page, run))
+			rows = hapax.json("GET", f"/api/v1/history/{run}", headers=bearer)["items"]
+			assert "from afar" in [row["reason"] for row in rows]
+			at(page, "workflows/order")
+			page.until("document.images.length && document.images[0].complete && document.images[0].naturalWidth > 100", "the picture")
+			calm(page)
+			assert not page.ask("Network.getCookies", urls=[url])["cookies"]
+			assert key not in page.js("document.documentElement.outerHTML")
+
+			port = int(url.split(":")[2].split("/")[0])
+			near = server.Server.__new__(server.Server)
+			near.port = port
+			own = ("Origin", f"http://127.0.0.1:{port}")
+
+			def expect(what, status, method, path, *headers, host=f"127.0.0.1:{port}"):
+				lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+				got, head, body = near.raw(f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 0\r\n{lines}\r\n".encode())
+				assert got == status, f"{what}: {got}, not {status}: {body[:300]}"
+				assert "set-cookie" not in head.lower() and "access-control" not in head.lower(), (what, head)
+				return body
+			api = f"/{token}/api/v1/"
+			cancel = api + f"workflow-runs/{run}/cancel"
+			expect("the page", 200, "GET", f"/{token}/")
+			expect("a file", 200, "GET", f"/{token}/ui/app.js")
+			expect("it reads", 200, "GET", api + "attention")
+			expect("without the token", 404, "GET", "/api/v1/attention")
+			expect("with another token", 404, "GET", f"/{'0' * 32}/api/v1/attention")
+			expect("with a part of it", 404, "GET", f"/{token[:-1]}/api/v1/attention")
+			expect("what is no part of the API", 404, "GET", f"/{token}/metrics")
+			expect("DNS rebinding", 403, "GET", api + "attention", host="evil.example")
+			expect("a page of elsewhere", 403, "GET", api + "attention", ("Sec-Fetch-Site", "cross-site"))
+			expect("another port of this machine", 403, "GET", api + "attention", ("Sec-Fetch-Site", "same-site"))
+			expect("CSRF: no origin", 403, "POST", cancel)
+			expect("CSRF: another origin", 403, "POST", cancel, ("Origin", "http://evil.example"))
+			expect("CSRF: another port", 403, "POST", cancel, ("Origin", "http://127.0.0.1:1"))
+			expect("a login gives no cookie", 200, "POST", api + "session", own)
+			expect("a key of the page's is not passed on", 200, "GET", api + "attention", ("Authorization", "Bearer hx_nonsense"))
+			expect("the page itself", 200, "POST", cancel, own)
+			hapax.process.kill()
+			hapax.process.wait()
+			expect("it is not there any more", 502, "GET", api + "attention")
+			process.send_signal(15)
+			assert process.wait(30) == 0
+		finally:
+			process.kill()
+			process.wait()
+			process.stdout.close()
+			process.stderr.close()
+
+
+def test_what_is_passed_on(dir):
+	"""Of a request to hapax dashboard the server elsewhere gets what the API reads, and nothing else."""
+	subprocess.run([server.HAPAX, "db", "migrate", "--db", "sqlite:h.db"], cwd=dir, check=True, capture_output=True)
+	key, _ = make_key(dir, "admin", "default")
+	with server.Service() as service:
+		service.fields = {"Set-Cookie": "a=b", "ETag": '"7"', "Server": "x"}
+		process = subprocess.Popen([server.HAPAX, "dashboard", "--server", service.url, "--workspace", "shop", "--listen", "127.0.0.1:0"], cwd=dir, stdout=subprocess.PIPE, env={**os.environ, "HAPAX_KEY": key})
+		try:
+			url = process.stdout.readline().decode().split()[1]
+			host, token = url.split("/")[2:4]
+			near = server.Server.__new__(server.Server)
+			near.port = int(host.split(":")[1])
+			body = b'{"a": 12345678901234567890}'
+			status, head, text = near.raw(f"POST /{token}/api/v1/jobs/x%2Fy?a=%20b HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nReferer: {url}\r\nCookie: hapax_session=stolen\r\nAuthorization: Bearer hx_other\r\n"
+				f"Hapax-Workspace: another\r\nX-Forwarded-For: 1.2.3.4\r\nIdempotency-Key: k-1\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+			assert status == 200 and text == b"{}" and 'etag: "7"' in head.lower() and "set-cookie" not in head.lower(), (head, text)
+			path, headers, sent = service.calls[-1]
+			assert path == "/api/v1/jobs/x%2Fy?a=%20b" and sent == body, service.calls[-1]
+			assert set(headers) == {"host", "authorization", "content-length", "hapax-workspace", "idempotency-key", "content-type"}, headers
+			assert headers["authorization"] == f"Bearer {key}" and headers["host"] in service.url and headers["hapax-workspace"] == "shop", headers
+		finally:
+			process.terminate()
+			assert process.wait(30) == 0
+			process.stdout.close()
+
+
 server.run(globals())
 END2
