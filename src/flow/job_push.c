@@ -65,9 +65,11 @@ DB_STMT(stmt_history, "job_push_history", "tit", "",
 	" FROM json_each(?1) r CROSS JOIN hx_subject s ON s.id = json_extract(r.value, '$[0]') WHERE s.op = ?2",
 	.pg_sql = "");
 
+/* A key as a range that has an order: before the table was analysed that leaves PostgreSQL the index of the keys, and no other. */
 #define SEEN(first, names, workspace, units, order)                                                                    \
 	"SELECT " first "coalesce((SELECT subject FROM hx_job WHERE workspace = " workspace " AND queue = r.name->>1"  \
-	" AND job_key = r.name->>2), (SELECT subject FROM hx_job WHERE subject = (r.name->>0)::bigint))"               \
+	" AND job_key >= r.name->>2 AND job_key <= r.name->>2 ORDER BY job_key LIMIT 1),"                              \
+	" (SELECT subject FROM hx_job WHERE subject = (r.name->>0)::bigint))"                                          \
 	" FROM " units "json_array_elements(" names "::json) WITH ORDINALITY AS r(name, n) ORDER BY " order "r.n"
 
 /* For each item the job that is there, in their order; NULL: none. */
