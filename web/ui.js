@@ -348,7 +348,7 @@ function Export({ list, parameters, name }) {
 // ---- rows ----
 // Of many rows only those around what is seen are there; the others are two empty ones of their height.
 
-const DRAWN_MAX = 300, AROUND = 60;
+const DRAWN_MAX = 300, AROUND = 30;
 
 function useWindow(n, body) {
 	const [range, set] = useState([0, DRAWN_MAX]);
