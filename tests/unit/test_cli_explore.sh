@@ -11,7 +11,7 @@ world_of() { # example
 # found EXAMPLE RULE WORDS FIELD: the story ends as it should, and its twin has none.
 found() {
 	# shellcheck disable=SC2046
-	exits 1 explore "$examples/$1.json" $(world_of "$1") && says "found: $2: $3" && says_like "$1.json:[0-9]+: workflow .*, $4: " &&
+	exits 1 explore "$examples/$1.json" $(world_of "$1") --brief && says "found: $2: $3" && says_like "$1.json:[0-9]+: workflow .*, $4: " &&
 		complains "a rule was broken" || return 1
 	# shellcheck disable=SC2046
 	exits 0 explore "$examples/$1.mended.json" $(world_of "$1.mended") && says_like '^complete: ' && ! says 'not reached' && silent err
@@ -20,14 +20,14 @@ found double-charge once "charge has happened twice" on_unknown
 result a_double_charge_after_a_timeout
 found refund-before-void undone "the run is CANCELLED, charge has happened, and refund has not" on_unknown
 result a_refund_before_the_charge_is_void
-exits 1 explore "$examples/refund-before-void.json" --world "$examples/refund-before-void.world.json" && says "to blame: assumption A6"
+exits 1 explore "$examples/refund-before-void.json" --world "$examples/refund-before-void.world.json" --brief && says "to blame: assumption A6"
 result an_assumption_is_blamed_where_the_definition_is_right
 found mail-in-the-action once "Mail has happened twice" on_unknown
 result a_mail_in_the_action
 found claim-without-probe once "Pay has happened twice" on_unknown
 result a_claim_without_a_probe
 
-exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.world.json" &&
+exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.world.json" --brief &&
 	says 'found: never: what is never to be is: .status == "CANCELLED" and .ledger.ship' && says "cancel-race.world.json:2: workflow parcel, never: " &&
 	says "cancels the run" && exits 0 explore "$examples/cancel-race.mended.json" --world "$examples/cancel-race.mended.world.json" &&
 	says_like '^complete: '
@@ -46,7 +46,7 @@ exits 1 explore "$examples/claim-without-probe.json" --json && jq -e '.verdict =
 	and .tried[0].change == "on_unknown: hold" and .tried[0].found == 0 and ([.found.story[].who] | index("caller-2") and index("janitor")) and (.covered | length == 1)' <out >/dev/null
 result the_story_as_json
 
-exits 1 explore "$examples/claim-without-probe.json" --sarif && jq -e '.version == "2.1.0" and (.runs[0].results | length == 1)
+exits 1 explore "$examples/claim-without-probe.json" --brief --sarif && jq -e '.version == "2.1.0" and (.runs[0].results | length == 1)
 	and .runs[0].results[0].ruleId == "once" and .runs[0].results[0].locations[0].physicalLocation.region.startLine == 6
 	and (.runs[0].results[0].codeFlows[0].threadFlows[0].locations | length == 10)' <out >/dev/null &&
 	exits 0 explore "$examples/claim-without-probe.mended.json" --sarif && jq -e '.runs[0].results == []' <out >/dev/null
