@@ -50,17 +50,6 @@ static bool function_text(struct http_call *call, struct json body, const char *
 	return api_invalid(call, "%s is a string of 1 to %zu bytes without control characters", member, bytes_max);
 }
 
-static size_t elements(struct json array)
-{
-	struct json_iter it = json_iter_of(array);
-	struct json value;
-	size_t n = 0;
-
-	while (json_iter_element(&it, &value))
-		n++;
-	return n;
-}
-
 /* A definition of another kind wins: nobody would ever get a turn. */
 static bool name_is_free(struct http_call *call, struct slice name)
 {
@@ -79,10 +68,10 @@ static bool read_polled(struct http_call *call, struct json body, struct functio
 	struct json array, value;
 	struct json_iter it;
 
-	if (!json_find(body, slice_str("functions"), &array) || json_type(array) != JSON_ARRAY || !elements(array) ||
-	    elements(array) > FUNCTION_POLLED_MAX)
+	if (!json_find(body, slice_str("functions"), &array) || json_type(array) != JSON_ARRAY || !json_count(array) ||
+	    json_count(array) > FUNCTION_POLLED_MAX)
 		return api_invalid(call, "functions is an array of 1 to %d: {name, version}", FUNCTION_POLLED_MAX);
-	polled = api_alloc(call, elements(array) * sizeof *polled);
+	polled = api_alloc(call, json_count(array) * sizeof *polled);
 	if (!polled)
 		return false;
 	rq->polled = polled;
@@ -109,9 +98,9 @@ static bool read_warm(struct http_call *call, struct json body, struct function_
 
 	if (!json_find(body, slice_str("warm"), &array))
 		return true;
-	if (json_type(array) != JSON_ARRAY || elements(array) > FUNCTION_WARM_MAX)
+	if (json_type(array) != JSON_ARRAY || json_count(array) > FUNCTION_WARM_MAX)
 		return api_invalid(call, "warm is an array of at most %d: {run, seq}", FUNCTION_WARM_MAX);
-	warm = api_alloc(call, (elements(array) + 1) * sizeof *warm);
+	warm = api_alloc(call, (json_count(array) + 1) * sizeof *warm);
 	if (!warm)
 		return false;
 	rq->warm = warm;

@@ -85,17 +85,6 @@ static bool read_item(struct http_call *call, struct json object, struct job_pus
 	return true;
 }
 
-static size_t jobs_count(struct json array)
-{
-	struct json_iter it = json_iter_of(array);
-	struct json element;
-	size_t n = 0;
-
-	while (json_iter_element(&it, &element))
-		n++;
-	return n;
-}
-
 /* An object is an array of one. */
 static struct job_push_item *read_items(struct http_call *call, struct json body, size_t *ret_n)
 {
@@ -104,7 +93,7 @@ static struct job_push_item *read_items(struct http_call *call, struct json body
 	struct job_push_item *items;
 	struct json object = body;
 
-	*ret_n = many ? jobs_count(body) : 1;
+	*ret_n = many ? json_count(body) : 1;
 	if (*ret_n < 1 || *ret_n > JOB_PUSH_MAX) {
 		api_refuse(call, HX_VALIDATION_ERROR, "1 to 1000 jobs may be pushed at once");
 		return NULL;

@@ -148,6 +148,21 @@ bool json_iter_member(struct json_iter *it, struct json *ret_name, struct json *
 	return true;
 }
 
+size_t json_count(struct json container)
+{
+	struct json_iter it = json_iter_of(container);
+	struct json name, value;
+	size_t n = 0;
+
+	if (json_type(container) == JSON_OBJECT)
+		while (json_iter_member(&it, &name, &value))
+			n++;
+	else if (json_type(container) == JSON_ARRAY)
+		while (json_iter_element(&it, &value))
+			n++;
+	return n;
+}
+
 bool json_find(struct json object, struct slice name, struct json *ret_value)
 {
 	struct json_iter it;

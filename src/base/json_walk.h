@@ -32,6 +32,9 @@ bool json_iter_element(struct json_iter *it, struct json *ret_value);
 /* The same for objects. The name is a JSON string, in its quotes. */
 bool json_iter_member(struct json_iter *it, struct json *ret_name, struct json *ret_value);
 
+/* How many elements an array or members an object has; of anything else 0. */
+size_t json_count(struct json container);
+
 /*
  * The member whose decoded name this is, the first if there are several. False if there is none or the value is
  * not an object; *ret_value is then untouched.

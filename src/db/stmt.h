@@ -104,6 +104,11 @@ struct db_stmt {
 #define DB_STMT(variable, name_, in_, out_, ...)                                                                       \
 	static const struct db_stmt variable = {.name = name_, .in = in_, .out = out_, __VA_ARGS__}
 
+/* Of a number, for one and for many: takes away the rows of the table that have it in this column. */
+#define DB_STMT_DROP(variable, name_, table, column)                                                                   \
+	DB_STMT(variable, name_, "i", "", "DELETE FROM " table " WHERE " column " = ?1",                               \
+		.set_sql = "DELETE FROM " table " t USING {u} WHERE t." column " = u.p1")
+
 enum stmt_form { STMT_SQLITE, STMT_POSTGRES_ROW, STMT_POSTGRES_SET };
 
 bool stmt_has_set_form(const struct db_stmt *stmt);

@@ -21,9 +21,7 @@ DB_STMT(stmt_of_children, "attributes_of_children", "itii", "",
 
 DB_STMT(stmt_set, "attributes_set", "it", "", "UPDATE hx_run SET attributes = ?2{from} WHERE subject = ?1");
 
-DB_STMT(stmt_drop, "attributes_drop", "i", "",
-	"DELETE FROM hx_attribute WHERE subject = ?1",
-	.set_sql = "DELETE FROM hx_attribute t USING {u} WHERE t.subject = u.p1");
+DB_STMT_DROP(stmt_drop, "attributes_drop", "hx_attribute", "subject");
 
 /* clang-format on */
 

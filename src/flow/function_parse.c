@@ -311,17 +311,6 @@ static bool read_change(struct parser *p, struct json object, struct function_ch
 	       read_kind(p, object, c);
 }
 
-static size_t count(struct json array)
-{
-	struct json_iter it = json_iter_of(array);
-	struct json value;
-	size_t n = 0;
-
-	while (json_iter_element(&it, &value))
-		n++;
-	return n;
-}
-
 static bool read_entries(struct parser *p, struct json body, struct function_request *rq)
 {
 	struct function_change *changes;
@@ -332,9 +321,9 @@ static bool read_entries(struct parser *p, struct json body, struct function_req
 		return true;
 	if (json_type(array) != JSON_ARRAY)
 		return INVALID(p, "entries is an array");
-	if (count(array) > FUNCTION_CHANGES_MAX)
+	if (json_count(array) > FUNCTION_CHANGES_MAX)
 		return TOO_LARGE(p, "a call has at most %d entries", FUNCTION_CHANGES_MAX);
-	changes = arena_zalloc(p->arena, (count(array) + 1) * sizeof *changes);
+	changes = arena_zalloc(p->arena, (json_count(array) + 1) * sizeof *changes);
 	rq->changes = changes;
 	it = json_iter_of(array);
 	while (changes && json_iter_element(&it, &value)) {
@@ -358,9 +347,9 @@ static bool read_awaits(struct parser *p, struct json object, struct function_en
 		return true;
 	if (json_type(array) != JSON_ARRAY)
 		return INVALID(p, "awaits is an array");
-	if (count(array) > FUNCTION_ENTRIES_MAX)
+	if (json_count(array) > FUNCTION_ENTRIES_MAX)
 		return TOO_LARGE(p, "awaits has at most %d entries", FUNCTION_ENTRIES_MAX);
-	awaits = arena_zalloc(p->arena, (count(array) + 1) * sizeof *awaits);
+	awaits = arena_zalloc(p->arena, (json_count(array) + 1) * sizeof *awaits);
 	end->awaits = awaits;
 	it = json_iter_of(array);
 	while (awaits && json_iter_element(&it, &value)) {

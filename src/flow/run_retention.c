@@ -33,25 +33,11 @@ DB_STMT(stmt_expire, "run_expire", "ii", "i",
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
 	" RETURNING {ord}subject");
 
-DB_STMT(stmt_drop_steps, "run_expire_steps", "i", "",
-	"DELETE FROM hx_run_step WHERE run = ?1",
-	.set_sql = "DELETE FROM hx_run_step t USING {u} WHERE t.run = u.p1");
-
-DB_STMT(stmt_drop_events, "run_expire_events", "i", "",
-	"DELETE FROM hx_run_event WHERE run = ?1",
-	.set_sql = "DELETE FROM hx_run_event t USING {u} WHERE t.run = u.p1");
-
-DB_STMT(stmt_drop_function, "run_expire_function", "i", "",
-	"DELETE FROM hx_function WHERE subject = ?1",
-	.set_sql = "DELETE FROM hx_function t USING {u} WHERE t.subject = u.p1");
-
-DB_STMT(stmt_drop_entries, "run_expire_entries", "i", "",
-	"DELETE FROM hx_entry WHERE run = ?1",
-	.set_sql = "DELETE FROM hx_entry t USING {u} WHERE t.run = u.p1");
-
-DB_STMT(stmt_drop_notes, "run_expire_notes", "i", "",
-	"DELETE FROM hx_note WHERE subject = ?1",
-	.set_sql = "DELETE FROM hx_note t USING {u} WHERE t.subject = u.p1");
+DB_STMT_DROP(stmt_drop_steps, "run_expire_steps", "hx_run_step", "run");
+DB_STMT_DROP(stmt_drop_events, "run_expire_events", "hx_run_event", "run");
+DB_STMT_DROP(stmt_drop_function, "run_expire_function", "hx_function", "subject");
+DB_STMT_DROP(stmt_drop_entries, "run_expire_entries", "hx_entry", "run");
+DB_STMT_DROP(stmt_drop_notes, "run_expire_notes", "hx_note", "subject");
 
 void run_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
 {

@@ -21,9 +21,7 @@ DB_STMT(stmt_sweep, "singleton_sweep", "ii", "",
 	" AND " IS_OVER ")"
 );
 
-DB_STMT(stmt_forget, "singleton_forget", "i", "",
-	"DELETE FROM hx_singleton WHERE run = ?1",
-	.set_sql = "DELETE FROM hx_singleton t USING {u} WHERE t.run = u.p1");
+DB_STMT_DROP(stmt_forget, "singleton_forget", "hx_singleton", "run");
 
 /* ?1 workspace   ?2 key   ?3 name   ?4 also one that has ended */
 DB_STMT(stmt_find, "singleton_find", "ttii", "it",

@@ -101,9 +101,7 @@ DB_STMT(stmt_line_rate, "rate_line", "iiit", "",
 
 DB_STMT(stmt_leave, "rate_leave", "i", "", "DELETE FROM hx_slot WHERE holder = ?1 AND held = 2");
 
-DB_STMT(stmt_forget, "rate_forget", "i", "",
-	"DELETE FROM hx_tick WHERE holder = ?1",
-	.set_sql = "DELETE FROM hx_tick t USING {u} WHERE t.holder = u.p1");
+DB_STMT_DROP(stmt_forget, "rate_forget", "hx_tick", "holder");
 
 DB_STMT(stmt_read_wait, "slot_read_wait", "i", "tiii",
 	"SELECT w.key, (SELECT count(*) FROM hx_slot h WHERE h.name = w.name AND h.held = 1),"

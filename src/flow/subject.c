@@ -171,9 +171,7 @@ DB_STMT(stmt_advance_claims, "subject_advance_claims", "i", "",
 DB_STMT(stmt_outdate, "strip_outdate", "i", "",
 	"UPDATE hx_subject SET version = version + 1{from} WHERE id = ?1");
 
-DB_STMT(stmt_drop_history, "strip_history", "i", "",
-	"DELETE FROM hx_history WHERE subject = ?1",
-	.set_sql = "DELETE FROM hx_history t USING {u} WHERE t.subject = u.p1");
+DB_STMT_DROP(stmt_drop_history, "strip_history", "hx_history", "subject");
 
 void subject_assert_valid(int64_t version UNUSED, int64_t fence UNUSED, const struct db_value *owner UNUSED,
 			  const struct db_value *until UNUSED)

@@ -4,21 +4,6 @@
 #include "base/json_walk.h"
 #include "model/workflow.h"
 
-static size_t count_of(struct json container)
-{
-	struct json_iter it = json_iter_of(container);
-	struct json name, value;
-	size_t n = 0;
-
-	if (json_type(container) == JSON_OBJECT)
-		while (json_iter_member(&it, &name, &value))
-			n++;
-	else if (json_type(container) == JSON_ARRAY)
-		while (json_iter_element(&it, &value))
-			n++;
-	return n;
-}
-
 /* True: the text is JSON, and small enough in all that counts. */
 static bool check_size(const struct reader *r, struct slice text)
 {
@@ -42,7 +27,7 @@ static bool check_size(const struct reader *r, struct slice text)
 		return false;
 	}
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		size_t n = json_find(document, slice_str(limits[i].name), &part) ? count_of(part) : 0;
+		size_t n = json_find(document, slice_str(limits[i].name), &part) ? json_count(part) : 0;
 
 		if (n <= limits[i].max)
 			continue;

@@ -68,6 +68,16 @@ static void empty_and_scalar_values_have_no_children(void **state)
 	}
 }
 
+static void elements_and_members_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(json_count(checked("[1,[2,3],{\"a\":4}]")), 3);
+	assert_int_equal(json_count(checked("{\"a\":[1,2],\"a\":{}}")), 2);
+	assert_int_equal(json_count(checked("[]")), 0);
+	assert_int_equal(json_count(checked("{ }")), 0);
+	assert_int_equal(json_count(checked("\"[1]\"")), 0);
+}
+
 static void members_are_found_by_decoded_name(void **state)
 {
 	struct json object = checked(
@@ -191,6 +201,7 @@ int main(void)
 		cmocka_unit_test(elements_in_order),
 		cmocka_unit_test(members_in_order),
 		cmocka_unit_test(empty_and_scalar_values_have_no_children),
+		cmocka_unit_test(elements_and_members_are_counted),
 		cmocka_unit_test(members_are_found_by_decoded_name),
 		cmocka_unit_test(booleans),
 		cmocka_unit_test(unchecked_text_is_not_left),
