@@ -17,7 +17,7 @@
 
 #include "base/id.h"
 #include "base/json_string.h"
-#include "support/store.h"
+#include "contract/both_stores.h"
 #include "support/tally.h"
 
 #define LEASE_MS 3600000
@@ -43,18 +43,6 @@ static inline int set_up(enum store_kind kind)
 	strbuf_init(&world.before, 64u << 20);
 	strbuf_init(&world.after, 64u << 20);
 	return 0;
-}
-
-static inline int set_up_sqlite(void **state)
-{
-	(void)state;
-	return set_up(STORE_SQLITE_FILE);
-}
-
-static inline int set_up_postgres(void **state)
-{
-	(void)state;
-	return set_up(STORE_POSTGRES);
 }
 
 static inline int tear_down(void **state)

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
+#include "contract/both_stores.h"
 #include "support/desk.h"
 #include "support/must_hold.h"
-#include "support/store.h"
 
 #define LEASE_MS 60000
 #define BOUND 3
@@ -30,18 +30,6 @@ static inline int set_up(enum store_kind kind)
 	desk_init(&world.a, "a", db, clock_system(), 1);
 	desk_init(&world.b, "b", store_open(world.store), clock_system(), 2);
 	return 0;
-}
-
-static inline int set_up_sqlite(void **state)
-{
-	(void)state;
-	return set_up(STORE_SQLITE_FILE);
-}
-
-static inline int set_up_postgres(void **state)
-{
-	(void)state;
-	return set_up(STORE_POSTGRES);
 }
 
 static inline int tear_down(void **state)

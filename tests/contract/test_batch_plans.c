@@ -3,14 +3,7 @@
  * walks over the items. In a batch of 40,000, half of them ended, many of them at rest, each store is asked how it would carry
  * them out: SQLite for its plan, PostgreSQL for what it then really read, with and without statistics.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "support/store.h"
+#include "contract/plans.h"
 #include "support/subjects.h"
 #include "support/tally.h"
 
@@ -39,30 +32,14 @@ static const char fixture[] =
 									 "NULL", "4000000000000 + x.n", "NULL", "NULL",
 									 "NULL") " FROM x";
 
-static struct {
-	struct store *store;
-	struct db *db;
-	struct arena arena;
-} world;
-
-static void script(const char *sql)
-{
-	struct hx_error err = {0};
-
-	if (world.db->driver->script(world.db, sql, &err) != HX_OK)
-		fail_msg("%s", err.detail);
-}
-
-static int set_up(enum store_kind kind)
+static inline int set_up(enum store_kind kind)
 {
 	struct stamp stamp = {.op = 1, .at = {1}, .node = "here"};
 	struct unit_result result;
 	struct hx_error err = {0};
 	struct unit unit;
 
-	world.store = store_new(kind);
-	world.db = store_open_migrated(world.store);
-	arena_init(&world.arena, 256u << 20);
+	world_open(kind);
 	script(fixture);
 	unit_init(&unit, 1);
 	subject_create(&unit, &stamp, ACCOUNT, account_kind(), "OPEN");
@@ -72,49 +49,7 @@ static int set_up(enum store_kind kind)
 	return 0;
 }
 
-static int set_up_sqlite(void **state)
-{
-	(void)state;
-	return set_up(STORE_SQLITE_FILE);
-}
-
-static int set_up_postgres(void **state)
-{
-	(void)state;
-	return set_up(STORE_POSTGRES);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	db_close(world.db);
-	store_free(world.store);
-	arena_release(&world.arena);
-	return 0;
-}
-
 /* ---- asking for a plan ---- */
-
-/* The statement for the words that ask; lives as long as the connection. */
-static const struct db_stmt *explained(const struct db_stmt *stmt, bool postgres)
-{
-	static int counter;
-	char *name = arena_alloc(&world.arena, 40);
-	struct db_stmt *wrapped = arena_zalloc(&world.arena, sizeof *wrapped);
-	struct strbuf text;
-	struct slice kept;
-
-	snprintf(name, 40, "explain_%d", ++counter);
-	strbuf_init(&text, 65536);
-	strbuf_add_str(&text,
-		       postgres ? "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) " : "EXPLAIN QUERY PLAN ");
-	strbuf_add_str(&text, postgres && stmt->pg_sql ? stmt->pg_sql : stmt->sql);
-	strbuf_add_char(&text, '\0');
-	kept = arena_copy(&world.arena, strbuf_slice(&text));
-	strbuf_release(&text);
-	*wrapped = (struct db_stmt){.name = name, .sql = kept.p, .in = stmt->in, .out = postgres ? "t" : "iiit"};
-	return wrapped;
-}
 
 /* What does many units at once, for one of them: each array of the set form has one element. */
 static const struct db_stmt *explained_together(const struct db_stmt *stmt)
@@ -139,17 +74,17 @@ static const struct db_stmt *explained_together(const struct db_stmt *stmt)
 	one->sql = arena_copy(&world.arena, strbuf_slice(&text)).p;
 	strbuf_release(&set);
 	strbuf_release(&text);
-	return explained(one, /* postgres= */ true);
+	return explained(one);
 }
 
 /* Does this line of a plan walk over items? */
-static bool walks(struct slice line, bool postgres)
+static bool walks(struct slice line)
 {
 	char text[1000];
 	const char *removed;
 
 	snprintf(text, sizeof text, "%.*s", SLICE_ARGS(line));
-	if (!postgres)
+	if (!world.postgres)
 		return (strstr(text, "SCAN") && strstr(text, "hx_batch_item")) ||
 		       (strstr(text, "sqlite_autoindex_hx_batch_item_1") && !strstr(text, "n=?") &&
 			!strstr(text, "n>"));
@@ -160,7 +95,6 @@ static bool walks(struct slice line, bool postgres)
 static int look_at_line(const struct db_stmt *stmt, const struct db_stmt *asking, unsigned params_n,
 			const struct db_value *params, const char *what)
 {
-	bool postgres = world.db->driver == &db_postgres;
 	struct unit wrapped, *units[] = {&wrapped};
 	struct unit_result result;
 	struct hx_error err = {0};
@@ -171,11 +105,11 @@ static int look_at_line(const struct db_stmt *stmt, const struct db_stmt *asking
 	if (world.db->driver->execute(world.db, units, 1, &result, &world.arena, &err) != HX_OK)
 		fail_msg("%s, %s: %s", what, stmt->name, err.detail);
 	for (size_t row = 0; row < result.rows[0].n; row++) {
-		struct slice text = db_cell(&result.rows[0], row, postgres ? 0 : 3)->s;
+		struct slice text = plan_line(&result.rows[0], row);
 
 		if (getenv("HAPAX_TEST_PLANS"))
 			printf("%s, %s: %.*s\n", what, stmt->name, SLICE_ARGS(text));
-		if (walks(text, postgres)) {
+		if (walks(text)) {
 			printf("%s, %s walks: %.*s\n", what, stmt->name, SLICE_ARGS(text));
 			bad++;
 		}
@@ -186,7 +120,6 @@ static int look_at_line(const struct db_stmt *stmt, const struct db_stmt *asking
 /* All lines of the unit, one after the other, in a transaction that is rolled back; and what does it together with others. */
 static int look_at(struct unit *unit, const char *what)
 {
-	bool postgres = world.db->driver == &db_postgres;
 	struct hx_error err = {0};
 	int bad = 0;
 
@@ -194,10 +127,10 @@ static int look_at(struct unit *unit, const char *what)
 	for (unsigned i = 0; i < unit->lines_n; i++) {
 		const struct unit_line *line = &unit->lines[i];
 
-		bad += look_at_line(line->stmt, explained(line->stmt, postgres), line->params_n, line->params, what);
+		bad += look_at_line(line->stmt, explained(line->stmt), line->params_n, line->params, what);
 	}
 	world.db->driver->rollback(world.db);
-	if (!unit->together || !postgres)
+	if (!unit->together || !world.postgres)
 		return bad;
 	assert_int_equal(world.db->driver->begin(world.db, &err), HX_OK);
 	bad += look_at_line(unit->together, explained_together(unit->together), unit->together_n, unit->together_params,

@@ -4,14 +4,8 @@
  * PostgreSQL for what it then really read. A page of a status looks at a slice (flow/page.h), and at
  * no more. The table of routes says which lists there are: one that is not here fails this test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "api/api.h"
+#include "contract/plans.h"
 #include "flow/account.h"
 #include "flow/batch_item.h"
 #include "flow/bulk.h"
@@ -20,7 +14,6 @@
 #include "flow/page.h"
 #include "flow/run.h"
 #include "flow/schedule.h"
-#include "support/store.h"
 #include "support/subjects.h"
 #include "support/tally.h"
 
@@ -49,27 +42,11 @@ static const char *const fixture[] = {
 	"INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head) SELECT 3000000 + x.n, 1, 'COMPLETED', 1, 1, 1, 1, h.head FROM",
 };
 
-static struct {
-	struct store *store;
-	struct db *db;
-	struct arena arena;
-} world;
-
-static void script(const char *sql)
-{
-	struct hx_error err = {0};
-
-	if (world.db->driver->script(world.db, sql, &err) != HX_OK)
-		fail_msg("%s", err.detail);
-}
-
-static int set_up(enum store_kind kind)
+static inline int set_up(enum store_kind kind)
 {
 	char sql[2000];
 
-	world.store = store_new(kind);
-	world.db = store_open_migrated(world.store);
-	arena_init(&world.arena, 256u << 20);
+	world_open(kind);
 	for (size_t i = 0; i < sizeof fixture / sizeof *fixture; i++) {
 		snprintf(sql, sizeof sql,
 			 "%s (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < " ROWS
@@ -80,27 +57,6 @@ static int set_up(enum store_kind kind)
 						       : ", (SELECT x'' AS head) h");
 		script(sql);
 	}
-	return 0;
-}
-
-static int set_up_sqlite(void **state)
-{
-	(void)state;
-	return set_up(STORE_SQLITE_FILE);
-}
-
-static int set_up_postgres(void **state)
-{
-	(void)state;
-	return set_up(STORE_POSTGRES);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	db_close(world.db);
-	store_free(world.store);
-	arena_release(&world.arena);
 	return 0;
 }
 
@@ -197,27 +153,6 @@ static const struct {
 
 /* ---- asking for a plan ---- */
 
-/* The statement for the words that ask; lives as long as the connection. */
-static const struct db_stmt *explained(const struct db_stmt *stmt, bool postgres)
-{
-	static int counter;
-	char *name = arena_alloc(&world.arena, 40);
-	struct db_stmt *wrapped = arena_zalloc(&world.arena, sizeof *wrapped);
-	struct strbuf text;
-	struct slice kept;
-
-	snprintf(name, 40, "list_%d", ++counter);
-	strbuf_init(&text, 65536);
-	strbuf_add_str(&text,
-		       postgres ? "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) " : "EXPLAIN QUERY PLAN ");
-	strbuf_add_str(&text, postgres && stmt->pg_sql ? stmt->pg_sql : stmt->sql);
-	strbuf_add_char(&text, '\0');
-	kept = arena_copy(&world.arena, strbuf_slice(&text));
-	strbuf_release(&text);
-	*wrapped = (struct db_stmt){.name = name, .sql = kept.p, .in = stmt->in, .out = postgres ? "t" : "iiit"};
-	return wrapped;
-}
-
 static bool says_more_than(const char *text, const char *words, long most)
 {
 	const char *at = strstr(text, words);
@@ -229,12 +164,12 @@ static bool says_more_than(const char *text, const char *words, long most)
  * A page sorts nothing, and reads a slice at the most. What SQLite calls a scan of the slice is of what it has found by then.
  * Children of one run are sorted: there are no more of them than that run has.
  */
-static bool walks(struct slice line, bool postgres, bool may_sort)
+static bool walks(struct slice line, bool may_sort)
 {
 	char text[1000];
 
 	snprintf(text, sizeof text, "%.*s", SLICE_ARGS(line));
-	if (!postgres)
+	if (!world.postgres)
 		return (strstr(text, "SCAN") && !strstr(text, "SCAN slice") && !strstr(text, "CONSTANT ROW")) ||
 		       (strstr(text, "TEMP B-TREE") && !may_sort) || strstr(text, "AUTOMATIC");
 	if (may_sort)
@@ -247,22 +182,21 @@ static bool walks(struct slice line, bool postgres, bool may_sort)
 
 static int look_at_line(const struct unit_line *line, const char *what)
 {
-	bool postgres = world.db->driver == &db_postgres;
 	struct unit wrapped, *units[] = {&wrapped};
 	struct unit_result result;
 	struct hx_error err = {0};
 	int bad = 0;
 
 	unit_init(&wrapped, 1);
-	unit_add(&wrapped, UNIT_ANY, explained(line->stmt, postgres), line->params_n, line->params);
+	unit_add(&wrapped, UNIT_ANY, explained(line->stmt), line->params_n, line->params);
 	if (world.db->driver->execute(world.db, units, 1, &result, &world.arena, &err) != HX_OK)
 		fail_msg("%s, %s: %s", what, line->stmt->name, err.detail);
 	for (size_t row = 0; row < result.rows[0].n; row++) {
-		struct slice text = db_cell(&result.rows[0], row, postgres ? 0 : 3)->s;
+		struct slice text = plan_line(&result.rows[0], row);
 
 		if (getenv("HAPAX_TEST_PLANS"))
 			printf("%s, %s: %.*s\n", what, line->stmt->name, SLICE_ARGS(text));
-		if (walks(text, postgres, strstr(line->stmt->name, "children"))) {
+		if (walks(text, strstr(line->stmt->name, "children"))) {
 			printf("%s, %s walks: %.*s\n", what, line->stmt->name, SLICE_ARGS(text));
 			bad++;
 		}
@@ -312,7 +246,7 @@ static int look_at_all(const char *when)
 /* Of so few rows, a third of which are a slice, PostgreSQL would rather sort all; of ten million it would not. */
 static void make_it_feel_large(void)
 {
-	if (world.db->driver == &db_postgres)
+	if (world.postgres)
 		script("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;"
 		       " SET enable_incremental_sort = off");
 }

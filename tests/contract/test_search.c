@@ -3,17 +3,10 @@
  * was asked for; a statement reads no more than a slice, by the index that the plan names; and the rows of the index are those of
  * the runs, through a start, a step that changes the state, a restart, children and retention.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/json_walk.h"
+#include "contract/plans.h"
 #include "flow/run.h"
 #include "flow/search_page.h"
-#include "support/store.h"
 
 #define ROWS 3000
 #define ROWS_SQL "3000"
@@ -41,27 +34,9 @@ static const char *const fixture[] = {
 	" CASE WHEN r.created_at % 2 = 0 THEN 'b0' ELSE 'b1' END FROM hx_run r WHERE r.expired = 0",
 };
 
-static struct {
-	struct store *store;
-	struct db *db;
-	struct arena arena;
-	bool postgres;
-} world;
-
-static void script(const char *sql)
+static inline int set_up(enum store_kind kind)
 {
-	struct hx_error err = {0};
-
-	if (world.db->driver->script(world.db, sql, &err) != HX_OK)
-		fail_msg("%s", err.detail);
-}
-
-static int set_up(enum store_kind kind)
-{
-	world.store = store_new(kind);
-	world.db = store_open_migrated(world.store);
-	world.postgres = kind == STORE_POSTGRES;
-	arena_init(&world.arena, 512u << 20);
+	world_open(kind);
 	for (size_t i = 0; i < sizeof fixture / sizeof *fixture; i++)
 		script(fixture[i]);
 	script(world.postgres
@@ -73,27 +48,6 @@ static int set_up(enum store_kind kind)
 			 " CASE WHEN created_at % 6 = 0 THEN 'FAILED' ELSE 'COMPLETED' END, 1, 1, 1, 1, ''::bytea FROM hx_run"
 		       : "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head) SELECT subject, 77,"
 			 " CASE WHEN created_at % 6 = 0 THEN 'FAILED' ELSE 'COMPLETED' END, 1, 1, 1, 1, x'' FROM hx_run");
-	return 0;
-}
-
-static int set_up_sqlite(void **state)
-{
-	(void)state;
-	return set_up(STORE_SQLITE_FILE);
-}
-
-static int set_up_postgres(void **state)
-{
-	(void)state;
-	return set_up(STORE_POSTGRES);
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	db_close(world.db);
-	store_free(world.store);
-	arena_release(&world.arena);
 	return 0;
 }
 
@@ -279,26 +233,6 @@ static void a_name_that_is_nowhere_is_refused(void **state)
 
 /* ---- plans ---- */
 
-static const struct db_stmt *explained(const struct db_stmt *stmt)
-{
-	static int counter;
-	char *name = arena_alloc(&world.arena, 40);
-	struct db_stmt *wrapped = arena_zalloc(&world.arena, sizeof *wrapped);
-	struct strbuf text;
-
-	snprintf(name, 40, "search_%d", ++counter);
-	strbuf_init(&text, 65536);
-	strbuf_add_str(&text, world.postgres ? "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
-					     : "EXPLAIN QUERY PLAN ");
-	strbuf_add_str(&text, stmt->sql);
-	strbuf_add_char(&text, '\0');
-	*wrapped = (struct db_stmt){.name = name,
-				    .sql = arena_keep(&world.arena, &text).p,
-				    .in = stmt->in,
-				    .out = world.postgres ? "t" : "iiit"};
-	return wrapped;
-}
-
 /* The plan of each line of the slice names this index, and walks over no table. */
 static void assert_by_index(const char *where, const char *order, const char *index)
 {
@@ -314,7 +248,7 @@ static void assert_by_index(const char *where, const char *order, const char *in
 	unit_add(&asked, UNIT_ANY, explained(unit.lines[0].stmt), unit.lines[0].params_n, unit.lines[0].params);
 	result = execute(&asked);
 	for (size_t i = 0; i < result.rows[0].n; i++) {
-		struct slice text = db_cell(&result.rows[0], i, world.postgres ? 0 : 3)->s;
+		struct slice text = plan_line(&result.rows[0], i);
 		char line[1000];
 
 		snprintf(line, sizeof line, "%.*s", SLICE_ARGS(text));

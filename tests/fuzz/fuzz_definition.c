@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "base/utf8.h"
 #include "db/stmt.h"
+#include "fuzz/findings.h"
 #include "model/batch_definition.h"
 #include "model/config.h"
 #include "model/lookup.h"
@@ -25,36 +25,6 @@
 #define AMPLE_BYTES (512u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void assert_clean_text(struct slice text)
-{
-	ASSERT(text.n > 0 && utf8_valid_bytes(text) == text.n);
-	for (size_t i = 0; i < text.n; i++)
-		ASSERT((unsigned char)text.p[i] >= 0x20 && text.p[i] != 0x7f);
-}
-
-static void try_findings(const struct findings *findings)
-{
-	size_t errors = 0, warnings = 0;
-	struct strbuf line;
-
-	strbuf_init(&line, 1u << 20);
-	for (const struct finding *f = findings->first; f; f = f->next) {
-		strbuf_reset(&line);
-		finding_print(f, &line);
-		ASSERT(!line.failed);
-		assert_clean_text(strbuf_slice(&line));
-		strbuf_reset(&line);
-		finding_print_json(f, &line);
-		ASSERT(!line.failed && utf8_valid_bytes(strbuf_slice(&line)) == line.n);
-		errors += f->severity == FINDING_ERROR;
-		warnings += f->severity == FINDING_WARNING;
-		ASSERT(f->next || findings->last == &f->next);
-	}
-	if (!findings->overflow.text)
-		ASSERT(errors == findings->errors && warnings == findings->warnings);
-	strbuf_release(&line);
-}
 
 /* ---- the rules once more, by comparing everything with everything ---- */
 

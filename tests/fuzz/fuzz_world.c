@@ -6,28 +6,13 @@
  */
 #include <stdint.h>
 
-#include "base/utf8.h"
+#include "fuzz/findings.h"
 #include "trial/example.h"
 
 #define AMPLE_BYTES (64u << 20)
 #define SCRATCH_BYTES (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void try_findings(const struct findings *findings)
-{
-	struct strbuf line;
-
-	strbuf_init(&line, 1u << 20);
-	for (const struct finding *f = findings->first; f; f = f->next) {
-		strbuf_reset(&line);
-		finding_print(f, &line);
-		ASSERT(!line.failed && utf8_valid_bytes(strbuf_slice(&line)) == line.n);
-		for (size_t i = 0; i < line.n; i++)
-			ASSERT((unsigned char)line.p[i] >= 0x20 && line.p[i] != 0x7f);
-	}
-	strbuf_release(&line);
-}
 
 static void try_rule(const struct user_rule *rule)
 {
