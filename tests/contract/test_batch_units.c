@@ -1,8 +1,9 @@
 /*
  * The units of whole batches (flow/batch.h), the same on every store: each test runs on a SQLite file and on PostgreSQL. How they
- * are held, let go for want of time or money, ended and read. How they are loaded: test_batch_loading.c.
+ * are held, let go for want of time or money, ended, read, and expire. How they are loaded: test_batch_loading.c.
  */
 #include "contract/batches.h"
+#include "flow/batch_retention.h"
 
 static void batches_are_found_and_listed(void **state_)
 {
@@ -494,6 +495,83 @@ static void a_batch_is_cancelled_last(void **state_)
 	assert_int_equal(late(&hold, 0, 1), UNIT_LOST);
 }
 
+/* ---- retention ---- */
+
+/* What is left of one: of all of them it is asked for with one statement. */
+static const char *left_of(int64_t batch)
+{
+	static const struct db_stmt stmt = {
+		.name = "test_left",
+		.sql = "SELECT b.expired, b.requester, (SELECT count(*) FROM hx_history h WHERE h.subject = b.subject),"
+		       " (SELECT count(*) FROM hx_batch_item i WHERE i.batch = b.subject), s.version"
+		       " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject WHERE b.subject = ?1",
+		.in = "i",
+		.out = "itiii"};
+	static char text[200];
+	const struct db_value *cells;
+
+	(void)begin();
+	UNIT_ADD(&world.unit, UNIT_ANY, &stmt, db_int(batch));
+	ask();
+	cells = world.result.rows[0].cells;
+	snprintf(text, sizeof text, "expired %lld, '%.*s', history %lld, items %lld, v%lld", (long long)cells[0].i,
+		 SLICE_ARGS(cells[1].s), (long long)cells[2].i, (long long)cells[3].i, (long long)cells[4].i);
+	return text;
+}
+
+/* How many of the lines that strip a subject went to PostgreSQL for many subjects at once. */
+static int64_t stripped_in_sets(void)
+{
+	static const struct db_stmt stmt = {
+		.name = "test_stripped",
+		.sql = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'strip\\_%\\_set%'",
+		.in = "",
+		.out = "i"};
+
+	(void)begin();
+	unit_add(&world.unit, UNIT_ANY, &stmt, 0, NULL);
+	ask();
+	return db_cell(&world.result.rows[0], 0, 0)->i;
+}
+
+/* In one transaction, as retention does it; the one of them that is still at work loses, and keeps all it has. */
+static void finished_batches_expire_together(void **state_)
+{
+	enum { AT_WORK = 1, NOT_ASKED = 3, N };
+	struct unit *units[N];
+	struct unit_result results[N];
+	struct batch_hold hold[N];
+	struct hx_error err = {0};
+
+	(void)state_;
+	for (int i = 0; i < N; i++) {
+		int64_t account = open_account(100);
+
+		hold[i] = running(COSTS(1, 2));
+		for (int64_t n = 0; n < 2; n++) {
+			assert_int_equal(started(&hold[i], 1), n);
+			assert_int_equal(succeed(&hold[i], n, 1), UNIT_WON);
+		}
+		if (i != AT_WORK)
+			assert_int_equal(end_batch(&hold[i], BATCH_COMPLETED), UNIT_WON);
+		units[i] = arena_alloc(&world.arena, sizeof *units[i]);
+		unit_init(units[i], world.next_id++);
+		batch_expire(units[i], hold[i].subject, account, PAST_MS);
+	}
+	assert_int_equal(world.db->driver->begin(world.db, &err), HX_OK);
+	if (world.db->driver->execute(world.db, units, NOT_ASKED, results, &world.arena, &err))
+		fail_msg("%s", err.detail);
+	assert_int_equal(world.db->driver->commit(world.db, &err), HX_OK);
+	for (int i = 0; i < NOT_ASKED; i++)
+		assert_int_equal(results[i].verdict, i == AT_WORK ? UNIT_LOST : UNIT_WON);
+	assert_string_equal(left_of(hold[0].subject), "expired 2, '', history 0, items 0, v4");
+	assert_string_equal(left_of(hold[AT_WORK].subject), "expired 0, 'ann', history 2, items 2, v2");
+	assert_string_equal(left_of(hold[2].subject), "expired 2, '', history 0, items 0, v4");
+	assert_string_equal(left_of(hold[NOT_ASKED].subject), "expired 0, 'ann', history 3, items 2, v3");
+	if (world.db->driver == &db_postgres)
+		assert_int_equal(stripped_in_sets(), 2);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +590,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_batch_completes_when_nothing_is_left),
 		cmocka_unit_test(a_flag_beats_completion),
 		cmocka_unit_test(a_batch_is_cancelled_last),
+		cmocka_unit_test(finished_batches_expire_together),
 	};
 
 	if (argc > 1)
