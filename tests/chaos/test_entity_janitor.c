@@ -38,22 +38,6 @@ struct racer {
 
 static pthread_barrier_t start;
 
-/* The connection does not wait for the disk: this is about order, not about crashes. */
-static struct db *open_db(const struct store *store)
-{
-	struct db_options options = {.clock = clock_system(), .stay_unchecked = true};
-	struct hx_error err = {0};
-	struct db *db = NULL;
-	char base[400], url[512];
-
-	store_url(store, /* port= */ 0, "race", base, sizeof base);
-	snprintf(url, sizeof url, "%s%%20-csynchronous_commit%%3Doff", base);
-	options.url = url;
-	if (db_open(&options, &db, &err))
-		fail_msg("open: %s", err.detail);
-	return db;
-}
-
 /* ---- the claims ---- */
 
 static struct stamp stamp_of(int64_t op, const char *node)
@@ -209,7 +193,7 @@ static void test_of_finish_and_revert_exactly_one_wins(void **state)
 		  "0");
 	pthread_barrier_init(&start, NULL, SIDES);
 	for (int i = 0; i < SIDES; i++)
-		racers[i].db = open_db(store);
+		racers[i].db = store_open_hasty(store, "race");
 	for (int i = 0; i < SIDES; i++)
 		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
 	for (int i = 0; i < SIDES; i++)

@@ -65,17 +65,8 @@ static inline uint64_t draw(uint64_t below)
 /* These tests are about what is written, not about whether it lasts. */
 static inline struct db *open_hasty(const struct store *store)
 {
-	char base[512], url[600];
-	struct db_options options = {.url = url, .clock = clock_system(), .stay_unchecked = true};
-	struct hx_error err = {0};
-	struct db *db = NULL;
-
 	db_close(store_open_migrated(store));
-	store_url(store, /* port= */ 0, "hasty", base, sizeof base);
-	snprintf(url, sizeof url, "%s%%20-csynchronous_commit%%3Doff", base);
-	if (db_open(&options, &db, &err) != HX_OK)
-		fail_msg("open: %s", err.detail);
-	return db;
+	return store_open_hasty(store, "hasty");
 }
 
 static inline int set_up(void **state)

@@ -5,8 +5,10 @@
  *   stepwise   all orders of their statements that the locks allow, found depth first: a schedule is run from a
  *              fresh fixture, then the last choice that has another is taken the other way. Who comes to a lock that the other has
  *              waits there until the other ends, having done nothing, whenever it comes: side a comes right after b has its lock,
- *              side b right before the end of a. At every moment in between, too, only with HAPAX_SOAK
- *   whole      one side has executed, the other comes and waits or not, then the first ends; in set form
+ *              side b right before the end of a. While one waits, or has ended, the lines of the other are one step. At every
+ *              moment in between, too, and line by line, only with HAPAX_SOAK
+ *   whole      one side has executed, the other comes and waits or not, then the first ends; in set form, where there is one: then
+ *              each has a twin beside it, on a subject of its own
  *
  * with both committing, and with either rolling back. The outcome is the verdicts with their rows and what the
  * tables then say (chains checked); it must be that of one of the two serial orders, or of the other alone.
@@ -21,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "flow/batch.h"
 #include "flow/run.h"
 #include "support/item.h"
 #include "support/ledger.h"
@@ -30,14 +33,15 @@
 #define DEPTH_MAX 64
 #define POOL 256
 #define RUN_POOL 64
-#define KINDS_MAX 128
+#define KINDS_MAX 160
 #define FIRST_ID 1000000 /* no version, fence or op is as large */
 #define LEASE_MS 3600000
 
 static struct {
 	struct store *store;
 	struct session *session; /* fixtures and the ledger */
-	struct session *reader;  /* of runs, many at a time */
+	struct session
+		*reader; /* of runs and batches, many at a time: what it has read last is of the pool of `fixture` */
 	PGconn *watcher;
 	struct side *side[2];
 	int64_t next_id;
@@ -56,8 +60,9 @@ static inline int set_up(void **state)
 {
 	(void)state;
 	world.store = store_new(STORE_POSTGRES);
-	world.session = session_new(world.store, store_open_migrated(world.store));
-	world.reader = session_open(world.store);
+	db_close(store_open_migrated(world.store));
+	world.session = session_new(world.store, store_open_hasty(world.store, "session"));
+	world.reader = session_new(world.store, store_open_hasty(world.store, "reader"));
 	world.watcher = store_raw(world.store);
 	world.side[0] = side_new(world.store, "side_a");
 	world.side[1] = side_new(world.store, "side_b");
@@ -65,15 +70,20 @@ static inline int set_up(void **state)
 	return 0;
 }
 
-static inline int tear_down(void **state)
+static inline void close_world(void)
 {
-	(void)state;
 	side_free(world.side[0]);
 	side_free(world.side[1]);
 	PQfinish(world.watcher);
 	session_free(world.session);
 	session_free(world.reader);
 	store_free(world.store);
+}
+
+static inline int tear_down(void **state)
+{
+	(void)state;
+	close_world();
 	printf("# pairs: %zu kinds, %ld interleavings, ", unit_kinds_n, world.interleavings);
 	if (world.not_serial)
 		printf("%ld not serial\n", world.not_serial);
@@ -84,47 +94,74 @@ static inline int tear_down(void **state)
 
 /* ---- fixtures, made many at a time ---- */
 
-/* What is there of the runs from `first` on. */
-static inline const struct unit_result *read_runs(int64_t first, int64_t n)
+/* Units of runs and batches are made of what was read. */
+static inline bool is_read(enum fixture fixture)
+{
+	return fixture_is_run(fixture) || fixture_is_batch(fixture);
+}
+
+/* What is there from `first` on, into the results of the reader. */
+static inline void read_all(enum fixture fixture, int64_t first, int64_t n)
 {
 	session_reset(world.reader);
 	for (int64_t i = 0; i < n; i++)
-		run_read(session_unit(world.reader), /* workspace= */ slice_of(NULL, 0), first + i);
+		if (fixture_is_run(fixture))
+			run_read(session_unit(world.reader), /* workspace= */ slice_of(NULL, 0), first + i);
+		else
+			batch_read(session_unit(world.reader), /* workspace= */ slice_str(""), first + i);
 	session_must(world.reader, session_run(world.reader));
-	return world.reader->result;
 }
 
 static inline void fill_pool(enum fixture fixture, int64_t n)
 {
 	struct session *s = world.session;
+	bool reads = is_read(fixture);
 	int64_t first = world.next_id;
 
 	world.next_id += n;
 	for (unsigned step = 0; step < fixture_steps_n(fixture); step++) {
-		const struct unit_result *read = fixture_is_run(fixture) ? read_runs(first, n) : NULL;
-
+		if (reads)
+			read_all(fixture, first, n);
 		session_reset(s);
 		for (int64_t i = 0; i < n; i++)
-			fixture_step(fixture, step, first + i, s->db, read ? &read[i] : NULL, session_unit(s));
+			fixture_step(fixture, step, first + i, s->db, reads ? &world.reader->result[i] : NULL,
+				     session_unit(s));
 		if (session_run(s) != HX_OK)
 			fail_msg("fixture: %s", s->err.detail);
 		for (int64_t i = 0; i < n; i++)
 			assert_int_equal(s->result[i].verdict, UNIT_WON);
 	}
+	if (reads)
+		read_all(fixture, first, n);
 	for (int64_t i = 0; i < n; i++)
 		world.pool[fixture][i] = first + i;
 	world.pooled[fixture] = (size_t)n;
 }
 
-static inline int64_t fresh(enum fixture fixture)
+/* A subject that nobody has touched yet, and what was read of it. */
+struct fresh {
+	int64_t id;
+	const struct unit_result *read;
+};
+
+/* So many, of one filling: with the next one, what was read before is gone, and units borrow from it. */
+static inline void reserve(enum fixture fixture, size_t n)
 {
-	if (world.pooled[fixture] == 0)
-		fill_pool(fixture, fixture_is_run(fixture) || fixture_is_batch(fixture) ? RUN_POOL : POOL);
-	return world.pool[fixture][--world.pooled[fixture]];
+	if (world.pooled[fixture] < n)
+		fill_pool(fixture, is_read(fixture) ? RUN_POOL : POOL);
+}
+
+static inline struct fresh fresh(enum fixture fixture)
+{
+	size_t i;
+
+	reserve(fixture, 1);
+	i = --world.pooled[fixture];
+	return (struct fresh){world.pool[fixture][i], is_read(fixture) ? &world.reader->result[i] : NULL};
 }
 
 /* A unit that meets what it does not name, the sweep, is to meet this one record and nothing else. */
-static inline int64_t fresh_and_only(enum fixture fixture)
+static inline struct fresh fresh_and_only(enum fixture fixture)
 {
 	struct hx_error err = {0};
 
@@ -152,16 +189,16 @@ struct pair {
 
 /* The units of a pair on fresh subjects. Without a twin the batch is in row form. */
 struct meeting {
-	bool with_twins;
+	bool has_twin[2];
 	int64_t ids[2]; /* what they meet on */
 	struct unit unit[2], twin[2];
 };
 
-static inline void build(const struct pair *pair, int side, int64_t subject, int64_t other, struct unit *unit)
+static inline void build(const struct pair *pair, int side, struct fresh subject, int64_t other, struct unit *unit)
 {
 	const struct player *p = &pair->player[side];
 	struct kind_args args = {
-		.subject = subject,
+		.subject = subject.id,
 		.other = other,
 		.stamp = {.op = 101 + side, .at = {5000 + side}, .node = side ? "b" : "a"},
 		.version = fixture_version(pair->fixture) - p->stale,
@@ -172,7 +209,7 @@ static inline void build(const struct pair *pair, int side, int64_t subject, int
 		.lease_ms = LEASE_MS,
 		.rival_op = 102 - side,
 		.db = world.session->db,
-		.read = p->kind->run ? read_runs(subject, 1) : NULL,
+		.read = subject.read,
 		.stale = p->stale,
 	};
 
@@ -185,29 +222,51 @@ static inline bool touches_two(const struct pair *pair)
 	return pair->player[0].kind->touches_two || pair->player[1].kind->touches_two;
 }
 
+/* Would two of these share a statement? Otherwise they run one after the other, as one alone does. */
+static inline bool has_set_form(const struct unit *unit)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < unit->lines_n; i++)
+		any |= stmt_has_set_form(unit->lines[i].stmt);
+	return unit->together || (any && unit_is_plain(unit));
+}
+
 static inline void meeting_init(struct meeting *m, const struct pair *pair, bool with_twins)
 {
 	bool alone = pair->player[0].kind->alone || pair->player[1].kind->alone;
+	struct fresh subject;
 
-	m->ids[0] = alone ? fresh_and_only(pair->fixture) : fresh(pair->fixture);
-	m->ids[1] = touches_two(pair) ? fresh(FIXTURE_OPEN) : 0;
-	m->with_twins = with_twins && !alone;
+	if (is_read(pair->fixture))
+		reserve(pair->fixture, 3);
+	subject = alone ? fresh_and_only(pair->fixture) : fresh(pair->fixture);
+	m->ids[0] = subject.id;
+	m->ids[1] = touches_two(pair) ? fresh(FIXTURE_OPEN).id : 0;
 	for (int i = 0; i < 2; i++) {
-		build(pair, i, m->ids[0], m->ids[1], &m->unit[i]);
-		if (m->with_twins)
+		build(pair, i, subject, m->ids[1], &m->unit[i]);
+		m->has_twin[i] = with_twins && !alone && has_set_form(&m->unit[i]);
+		if (m->has_twin[i])
 			build(pair, i, fresh(pair->fixture),
-			      pair->player[i].kind->touches_two ? fresh(FIXTURE_OPEN) : 0, &m->twin[i]);
+			      pair->player[i].kind->touches_two ? fresh(FIXTURE_OPEN).id : 0, &m->twin[i]);
 	}
 }
 
 static inline void start(const struct meeting *m, const struct pair *pair, int side, bool whole, bool twin)
 {
 	struct side_plan plan = {.unit = &m->unit[side],
-				 .twin = twin && m->with_twins ? &m->twin[side] : NULL,
+				 .twin = twin && m->has_twin[side] ? &m->twin[side] : NULL,
 				 .whole = whole,
 				 .commits = pair->player[side].commits};
 
 	side_start(world.side[side], &plan);
+}
+
+/* Its next step; where it cannot meet a lock of the other's, without more ado. rest: nobody comes between the lines that are left. */
+static inline enum side_state step(int side, bool rest)
+{
+	if (rest || side_is_idle(world.side[!side]) || side_ends_next(world.side[side]))
+		return side_step_free(world.side[side], rest);
+	return side_step(world.side[side], world.watcher);
 }
 
 /* What was no answer, but a word that it has to be asked again, is asked again. */
@@ -221,24 +280,31 @@ static inline void run_again(const struct meeting *m, const struct pair *pair)
 		world.again++;
 		start(m, pair, i, /* whole= */ true, /* twin= */ false);
 		while (side_state(world.side[i]) != SIDE_ENDED)
-			assert_int_not_equal(side_step(world.side[i], world.watcher), SIDE_BLOCKED);
+			(void)side_step_free(world.side[i], /* rest= */ false);
 	}
+}
+
+/* The tables in which it stands. */
+static inline enum ledger ledger_of(enum fixture fixture)
+{
+	return fixture_is_gate(fixture)      ? LEDGER_GATE
+	       : fixture_is_job(fixture)     ? LEDGER_JOBS
+	       : fixture_is_account(fixture) ? LEDGER_ACCOUNTS
+	       : fixture_is_bulk(fixture)    ? LEDGER_BULKS
+	       : fixture_is_run(fixture)     ? LEDGER_RUNS
+	       : fixture_is_batch(fixture)   ? LEDGER_BATCHES
+					     : LEDGER_SUBJECTS;
 }
 
 /* Both sides have ended: what they were told, and what the tables say. */
 static inline void write_outcome(const struct meeting *m, const struct pair *pair, struct strbuf *out)
 {
-	bool (*write)(struct db *, const int64_t[], size_t, bool, struct strbuf *) = fixture_is_run(pair->fixture)
-											     ? ledger_write_runs
-										     : fixture_is_batch(pair->fixture)
-											     ? ledger_write_batches
-											     : ledger_write;
-
 	run_again(m, pair);
 	for (int i = 0; i < 2; i++)
 		strbuf_addf(out, "%s: %s", i ? "b" : "a",
 			    pair->player[i].commits ? side_outcome(world.side[i]) : "rolled back\n");
-	if (!write(world.session->db, m->ids, touches_two(pair) ? 2 : 1, /* with_hashes= */ false, out))
+	if (!ledger_write(world.session->db, ledger_of(pair->fixture), m->ids, touches_two(pair) ? 2 : 1,
+			  /* with_hashes= */ false, out))
 		fail_msg("%s", out->p);
 }
 
@@ -255,7 +321,7 @@ static inline void run_serial(const struct pair *pair, int first, struct strbuf 
 			continue;
 		start(&m, pair, side, /* whole= */ true, /* twin= */ false);
 		while (side_state(world.side[side]) != SIDE_ENDED)
-			assert_int_not_equal(side_step(world.side[side], world.watcher), SIDE_BLOCKED);
+			(void)side_step_free(world.side[side], /* rest= */ false);
 	}
 	write_outcome(&m, pair, out);
 }
@@ -305,8 +371,10 @@ static inline void forget_known(char **known, size_t n)
 static inline void turn_to(enum fixture fixture)
 {
 	forget_known(&world.alone[0][0][0][0], sizeof world.alone / sizeof(char *));
-	if (fixture != world.fixture)
+	if (fixture != world.fixture) {
 		forget_known(&world.serial[0][0][0][0][0], sizeof world.serial / sizeof(char *));
+		world.pooled[fixture] = 0; /* the reader is to have read it */
+	}
 	world.fixture = fixture;
 }
 
@@ -338,6 +406,25 @@ static inline bool comes_now(const struct schedule *schedule, unsigned side)
 	return side == 0 ? schedule->n == 1 : side_ends_next(world.side[0]);
 }
 
+/* Who can go, where both lock the same. A moment to come is not let pass: then they would not meet. */
+static inline void choose_moments(const struct schedule *schedule, bool ready[2])
+{
+	for (unsigned i = 0; i < 2; i++)
+		ready[i] = comes_now(schedule, i);
+	for (unsigned i = 0; i < 2 && !schedule->every_moment && schedule->n > 0; i++)
+		if (ready[i] && side_is_at_lock(world.side[i]))
+			ready[!i] = false;
+}
+
+/* Has it what the other waits for, or will, so that nobody is between its lines? */
+static inline bool is_undisturbed(const struct schedule *schedule, unsigned side)
+{
+	struct side *other = world.side[!side];
+
+	return !schedule->every_moment && !side_is_idle(world.side[side]) &&
+	       (side_is_idle(other) || side_state(other) == SIDE_BLOCKED);
+}
+
 /* Runs one schedule: as far as it is given, then side a first. Notes what was chosen, and where else it could go. */
 static inline void run_interleaved(const struct pair *pair, struct schedule *schedule, struct strbuf *out)
 {
@@ -357,14 +444,14 @@ static inline void run_interleaved(const struct pair *pair, struct schedule *sch
 
 		if (!ready[0] && !ready[1])
 			break;
-		for (unsigned i = 0; both && shared && i < 2; i++)
-			ready[i] = comes_now(schedule, i);
+		if (both && shared)
+			choose_moments(schedule, ready);
 		choice = ready[wish] ? wish : !wish;
 		assert_true(schedule->n < DEPTH_MAX);
 		schedule->choice[schedule->n] = (unsigned char)choice;
 		schedule->both[schedule->n] = ready[0] && ready[1];
 		waits = both && shared && schedule->n > 0 && side_is_at_lock(world.side[choice]);
-		state[choice] = side_step(world.side[choice], world.watcher);
+		state[choice] = step((int)choice, shared && is_undisturbed(schedule, choice));
 		schedule->passed |= waits && state[choice] != SIDE_BLOCKED;
 		world.blocked += state[choice] == SIDE_BLOCKED;
 		/* Whoever waited for this side goes on when it has ended. */
@@ -394,19 +481,19 @@ static inline bool next_schedule(struct schedule *schedule)
 
 static inline void run_whole(const struct pair *pair, int first, struct strbuf *out)
 {
-	struct side *one = world.side[first], *two = world.side[!first];
+	struct side *two = world.side[!first];
 	struct meeting m;
 
 	meeting_init(&m, pair, /* with_twins= */ true);
 	start(&m, pair, first, /* whole= */ true, /* twin= */ true);
 	start(&m, pair, !first, /* whole= */ true, /* twin= */ true);
-	assert_int_equal(side_step(one, world.watcher), SIDE_READY);
-	world.blocked += side_step(two, world.watcher) == SIDE_BLOCKED;
-	assert_int_equal(side_step(one, world.watcher), SIDE_ENDED);
+	assert_int_equal(step(first, /* rest= */ false), SIDE_READY);
+	world.blocked += step(!first, /* rest= */ false) == SIDE_BLOCKED;
+	assert_int_equal(step(first, /* rest= */ false), SIDE_ENDED);
 	if (side_state(two) == SIDE_BLOCKED)
 		(void)side_await(two, world.watcher);
 	while (side_state(two) != SIDE_ENDED)
-		(void)side_step(two, world.watcher);
+		(void)step(!first, /* rest= */ false);
 	write_outcome(&m, pair, out);
 }
 
@@ -519,15 +606,15 @@ static inline void check_ends(struct pair *pair, bool whole)
 	}
 }
 
-/* Subjects, gate records, jobs, accounts, runs and batches have nothing to do with each other; a stale belief needs a belief. */
+/* Subjects, gate records, jobs, accounts, bulks, runs and batches have nothing to do with each other; a stale belief needs a belief. */
 static inline bool meets(const struct player *player, enum fixture fixture)
 {
 	const struct unit_kind *kind = player->kind;
-	bool needs_belief = kind->gate || kind->job || kind->account || kind->run || kind->batch;
+	bool needs_belief = kind->gate || kind->job || kind->account || kind->bulk || kind->run || kind->batch;
 
 	return kind->gate == fixture_is_gate(fixture) && kind->job == fixture_is_job(fixture) &&
-	       kind->account == fixture_is_account(fixture) && kind->run == fixture_is_run(fixture) &&
-	       kind->batch == fixture_is_batch(fixture) && !kind->variant &&
+	       kind->account == fixture_is_account(fixture) && kind->bulk == fixture_is_bulk(fixture) &&
+	       kind->run == fixture_is_run(fixture) && kind->batch == fixture_is_batch(fixture) && !kind->variant &&
 	       (!player->stale || !needs_belief || kind->believes);
 }
 

@@ -156,12 +156,7 @@ static void a_floor_does_not_fall(void **state)
 static int take_down(void **state)
 {
 	(void)state;
-	side_free(world.side[0]);
-	side_free(world.side[1]);
-	PQfinish(world.watcher);
-	session_free(world.session);
-	session_free(world.reader);
-	store_free(world.store);
+	close_world();
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Every pair of units of subjects, gate records, jobs, accounts and runs, interleaved on PostgreSQL: see pairs.h. Those of runs
+ * Every pair of units of subjects, gate records, jobs, accounts, bulks and runs, interleaved on PostgreSQL: see pairs.h. Those of runs
  * statement by statement only with HAPAX_SOAK: all of them lock the run before their first one.
  */
 #include "contract/pairs.h"
@@ -89,6 +89,13 @@ WHOLE_TEST(job_completed, FIXTURE_JOB_COMPLETED)
 FIXTURE_TESTS(account_absent, FIXTURE_ACCOUNT_ABSENT)
 FIXTURE_TESTS(account_new, FIXTURE_ACCOUNT_NEW)
 FIXTURE_TESTS(account_credited, FIXTURE_ACCOUNT_CREDITED)
+FIXTURE_TESTS(bulk_absent, FIXTURE_BULK_ABSENT)
+FIXTURE_TESTS(bulk_selecting, FIXTURE_BULK_SELECTING)
+FIXTURE_TESTS(bulk_running, FIXTURE_BULK_RUNNING)
+FIXTURE_TESTS(bulk_last, FIXTURE_BULK_LAST)
+FIXTURE_TESTS(bulk_open_cancelled, FIXTURE_BULK_OPEN_CANCELLED)
+FIXTURE_TESTS(bulk_ended, FIXTURE_BULK_ENDED)
+FIXTURE_TESTS(bulk_completed, FIXTURE_BULK_COMPLETED)
 FIXTURE_TESTS(run_absent, FIXTURE_RUN_ABSENT)
 FIXTURE_TESTS(run_pending, FIXTURE_RUN_PENDING)
 FIXTURE_TESTS(run_owned, FIXTURE_RUN_OWNED)
@@ -111,6 +118,9 @@ WHOLE_TEST(run_cancelled_owned, FIXTURE_RUN_CANCELLED_OWNED)
 WHOLE_TEST(run_cancelled_at_work, FIXTURE_RUN_CANCELLED_AT_WORK)
 FIXTURE_TESTS(run_cancelling, FIXTURE_RUN_CANCELLING)
 WHOLE_TEST(run_undoing, FIXTURE_RUN_UNDOING)
+FIXTURE_TESTS(run_narrow, FIXTURE_RUN_NARROW)
+FIXTURE_TESTS(run_narrow_held, FIXTURE_RUN_NARROW_HELD)
+FIXTURE_TESTS(run_narrow_line, FIXTURE_RUN_NARROW_LINE)
 FIXTURE_TESTS(run_failed, FIXTURE_RUN_FAILED)
 WHOLE_TEST(run_completed, FIXTURE_RUN_COMPLETED)
 
@@ -156,6 +166,20 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(whole_account_new),
 	cmocka_unit_test(stepwise_account_credited),
 	cmocka_unit_test(whole_account_credited),
+	cmocka_unit_test(stepwise_bulk_absent),
+	cmocka_unit_test(whole_bulk_absent),
+	cmocka_unit_test(stepwise_bulk_selecting),
+	cmocka_unit_test(whole_bulk_selecting),
+	cmocka_unit_test(stepwise_bulk_running),
+	cmocka_unit_test(whole_bulk_running),
+	cmocka_unit_test(stepwise_bulk_last),
+	cmocka_unit_test(whole_bulk_last),
+	cmocka_unit_test(stepwise_bulk_open_cancelled),
+	cmocka_unit_test(whole_bulk_open_cancelled),
+	cmocka_unit_test(stepwise_bulk_ended),
+	cmocka_unit_test(whole_bulk_ended),
+	cmocka_unit_test(stepwise_bulk_completed),
+	cmocka_unit_test(whole_bulk_completed),
 	cmocka_unit_test(whole_run_absent),
 	cmocka_unit_test(whole_run_pending),
 	cmocka_unit_test(whole_run_owned),
@@ -178,16 +202,21 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(whole_run_cancelled_at_work),
 	cmocka_unit_test(whole_run_cancelling),
 	cmocka_unit_test(whole_run_undoing),
+	cmocka_unit_test(whole_run_narrow),
+	cmocka_unit_test(whole_run_narrow_held),
+	cmocka_unit_test(whole_run_narrow_line),
 	cmocka_unit_test(whole_run_failed),
 	cmocka_unit_test(whole_run_completed),
 };
 
 /* All of these lock the run first: see above. */
 static const struct CMUnitTest others[] = {
-	cmocka_unit_test(stepwise_run_absent),     cmocka_unit_test(stepwise_run_pending),
-	cmocka_unit_test(stepwise_run_owned),      cmocka_unit_test(stepwise_run_past),
-	cmocka_unit_test(stepwise_run_at_event),   cmocka_unit_test(stepwise_run_at_work),
-	cmocka_unit_test(stepwise_run_cancelling), cmocka_unit_test(stepwise_run_failed),
+	cmocka_unit_test(stepwise_run_absent),      cmocka_unit_test(stepwise_run_pending),
+	cmocka_unit_test(stepwise_run_owned),       cmocka_unit_test(stepwise_run_past),
+	cmocka_unit_test(stepwise_run_at_event),    cmocka_unit_test(stepwise_run_at_work),
+	cmocka_unit_test(stepwise_run_cancelling),  cmocka_unit_test(stepwise_run_narrow),
+	cmocka_unit_test(stepwise_run_narrow_held), cmocka_unit_test(stepwise_run_narrow_line),
+	cmocka_unit_test(stepwise_run_failed),
 };
 
 int main(int argc, char **argv)

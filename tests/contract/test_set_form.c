@@ -124,8 +124,8 @@ static const struct unit_kind *draw_kind(bool alone)
 {
 	const struct unit_kind *kind = &unit_kinds[draw(unit_kinds_n)];
 
-	/* Of jobs test_job_claim tells, on both stores, of batches test_batch_random; accounts have no set form. */
-	while ((kind->alone && !alone) || kind->job || kind->account || kind->batch || kind->own_clock ||
+	/* Of jobs test_job_claim tells, on both stores, of batches test_batch_random; accounts and bulks have no set form. */
+	while ((kind->alone && !alone) || kind->job || kind->account || kind->bulk || kind->batch || kind->own_clock ||
 	       (kind->seldom && draw(6)))
 		kind = &unit_kinds[draw(unit_kinds_n)];
 	return kind;
@@ -213,9 +213,11 @@ static void compare_ledgers(int batch)
 
 	for (int i = 0; i < 2; i++) {
 		strbuf_init(&text[i], 64u << 20);
-		if (!ledger_write(world.session[i]->db, world.ids, SUBJECTS, /* with_hashes= */ true, &text[i]))
+		if (!ledger_write(world.session[i]->db, LEDGER_MIXED, world.ids, SUBJECTS, /* with_hashes= */ true,
+				  &text[i]))
 			fail_msg("batch %d: %s", batch, text[i].p);
-		if (!ledger_write_runs(world.session[i]->db, world.runs, RUNS, /* with_hashes= */ true, &text[i]))
+		if (!ledger_write(world.session[i]->db, LEDGER_RUNS, world.runs, RUNS, /* with_hashes= */ true,
+				  &text[i]))
 			fail_msg("batch %d: %s", batch, text[i].p);
 	}
 	assert_same("tables", batch, text);

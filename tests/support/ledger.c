@@ -69,6 +69,22 @@ static const struct db_stmt stmt_entries = {
 	.out = "iittii",
 };
 
+/* A bulk of this number, called as jobs are; and its items. Of a time of seconds, only that it is there. */
+static const struct db_stmt stmt_bulks = {
+	.name = "ledger_bulks",
+	.sql = "SELECT {ord}CASE WHEN b.subject = ?1 THEN 0 ELSE b.subject % 100000 END, b.state, b.after_id, b.selected,"
+	       " CAST(CASE WHEN b.due_at IS NULL THEN 0 ELSE 1 END AS BIGINT), b.completed_at FROM hx_bulk b{join} WHERE b.workspace = 'w' || ?1",
+	.in = "i",
+	.out = "itiiii",
+};
+
+static const struct db_stmt stmt_bulk_items = {
+	.name = "ledger_bulk_items",
+	.sql = "SELECT {ord}i.n, i.subject, i.result, i.code FROM hx_bulk_item i{join} WHERE i.bulk = ?1 ORDER BY {ord}i.n",
+	.in = "i",
+	.out = "iitt",
+};
+
 /* A run of this number, called as jobs are, those that were made beside it, and after them what they are made of. */
 #define RUNS_OF_NUMBER(id)                                                                                             \
 	"{join} WHERE (" id " = ?1 OR (" id " >= 1000000000000000 + ?1 * 100000 AND " id                               \
@@ -100,6 +116,14 @@ static const struct db_stmt stmt_events = {
 	       " ORDER BY {ord}e.name, e.id",
 	.in = "i",
 	.out = "ttti",
+};
+
+static const struct db_stmt stmt_slots = {
+	.name = "ledger_slots",
+	.sql = "SELECT {ord}" NAME_OF("t.holder") ", t.held FROM hx_slot t" RUNS_OF_NUMBER(
+		"t.holder") " ORDER BY {ord}t.holder",
+	.in = "i",
+	.out = "ii",
 };
 
 static const struct db_stmt stmt_run_jobs = {
@@ -254,13 +278,26 @@ struct part {
 };
 
 #define FIRST_PART 2
-static const struct part parts[] = {{&stmt_notes, "note"},      {&stmt_gate, "record"},   {&stmt_jobs, "job"},
-				    {&stmt_account, "account"}, {&stmt_entries, "entry"}, {0}};
-static const struct part run_parts[] = {
-	{&stmt_runs, "run"}, {&stmt_steps, "step"}, {&stmt_events, "event"}, {&stmt_run_jobs, "run's job"}, {0}};
-static const struct part batch_parts[] = {
-	{&stmt_batches, "batch"},       {&stmt_items, "item"},     {&stmt_batch_account, "its account"},
-	{&stmt_batch_entries, "entry"}, {&stmt_batch_jobs, "job"}, {0}};
+#define PARTS_MAX 6 /* with the end */
+
+static const struct part parts_of[][PARTS_MAX] = {
+	[LEDGER_MIXED] = {{&stmt_notes, "note"}, {&stmt_gate, "record"}},
+	[LEDGER_SUBJECTS] = {{&stmt_notes, "note"}},
+	[LEDGER_GATE] = {{&stmt_gate, "record"}},
+	[LEDGER_JOBS] = {{&stmt_jobs, "job"}},
+	[LEDGER_ACCOUNTS] = {{&stmt_account, "account"}, {&stmt_entries, "entry"}},
+	[LEDGER_BULKS] = {{&stmt_bulks, "bulk"}, {&stmt_bulk_items, "item"}},
+	[LEDGER_RUNS] = {{&stmt_runs, "run"},
+			 {&stmt_steps, "step"},
+			 {&stmt_events, "event"},
+			 {&stmt_run_jobs, "run's job"},
+			 {&stmt_slots, "slot"}},
+	[LEDGER_BATCHES] = {{&stmt_batches, "batch"},
+			    {&stmt_items, "item"},
+			    {&stmt_batch_account, "its account"},
+			    {&stmt_batch_entries, "entry"},
+			    {&stmt_batch_jobs, "job"}},
+};
 
 static void build(struct unit *unit, int64_t id, const struct part *part, struct arena *arena)
 {
@@ -275,9 +312,11 @@ static void build(struct unit *unit, int64_t id, const struct part *part, struct
 			 part->stmt == &stmt_gate ? db_blob(slice_of(key, HX_GATE_KEY_BYTES)) : db_int(id));
 }
 
-static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t n, const struct part *part,
-		       bool with_hashes, struct arena *arena, struct strbuf *out)
+static bool write_some(struct db *db, enum ledger what, const int64_t ids[], size_t first, size_t n, bool with_hashes,
+		       struct arena *arena, struct strbuf *out)
 {
+	const struct part *part = parts_of[what];
+	bool expires = what == LEDGER_RUNS || what == LEDGER_BATCHES;
 	struct unit *units[UNITS_MAX];
 	struct unit_result *results = arena_zalloc(arena, n * sizeof *results);
 	struct hx_error err = {0};
@@ -297,7 +336,7 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 		return false;
 	}
 	for (size_t i = 0; i < n; i++) {
-		bool expired = part != parts && is_expired(&results[i].rows[FIRST_PART]);
+		bool expired = expires && is_expired(&results[i].rows[FIRST_PART]);
 
 		sound &= write_subject(ids[i], first + i, &results[i], with_hashes, expired, out);
 		for (size_t p = 0; part[p].stmt; p++)
@@ -306,8 +345,7 @@ static bool write_some(struct db *db, const int64_t ids[], size_t first, size_t 
 	return sound;
 }
 
-static bool write_all(struct db *db, const int64_t ids[], size_t n, const struct part *part, bool with_hashes,
-		      struct strbuf *out)
+bool ledger_write(struct db *db, enum ledger what, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
 {
 	struct arena arena;
 	bool sound = true;
@@ -316,26 +354,11 @@ static bool write_all(struct db *db, const int64_t ids[], size_t n, const struct
 	for (size_t first = 0; first < n; first += UNITS_MAX) {
 		size_t some = n - first < UNITS_MAX ? n - first : UNITS_MAX;
 
-		sound &= write_some(db, ids + first, first, some, part, with_hashes, &arena, out);
+		sound &= write_some(db, what, ids + first, first, some, with_hashes, &arena, out);
 		arena_reset(&arena);
 	}
 	arena_release(&arena);
 	return sound;
-}
-
-bool ledger_write(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
-{
-	return write_all(db, ids, n, parts, with_hashes, out);
-}
-
-bool ledger_write_runs(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
-{
-	return write_all(db, ids, n, run_parts, with_hashes, out);
-}
-
-bool ledger_write_batches(struct db *db, const int64_t ids[], size_t n, bool with_hashes, struct strbuf *out)
-{
-	return write_all(db, ids, n, batch_parts, with_hashes, out);
 }
 
 static bool write_name(const struct unit *unit, const struct db_value *v, struct strbuf *out)

@@ -23,7 +23,8 @@
 	"\"pack\":{\"kind\":\"worker\",\"queue\":\"pack\",\"effect\":\"keyed\"}},\"steps\":["
 #define RESERVE "{\"name\":\"reserve\",\"type\":\"task\",\"action\":\"do\",\"compensate\":\"do\"}"
 #define CHARGE "{\"name\":\"charge\",\"type\":\"task\",\"action\":\"do\",\"on_unknown\":\"hold\"}"
-#define DEFINITIONS_N 4
+#define DEFINITIONS_N 5
+#define BESIDE 99999
 
 /* ---- definitions ---- */
 
@@ -39,6 +40,7 @@ static const struct run_machine *machine_named(struct slice name)
 		 "{\"workflow\":\"parcel\"," ACTIONS
 		 "{\"name\":\"pack\",\"type\":\"task\",\"action\":\"pack\",\"retry\":{\"initial\":\"1h\",\"max\":\"1h\"}}," CHARGE
 		 "]}"},
+		{"narrow", "{\"workflow\":\"narrow\",\"limits\":{\"concurrency\":{\"max\":1}}," ACTIONS CHARGE "]}"},
 	};
 	static struct arena arena;
 	static const struct run_machine *machines[DEFINITIONS_N];
@@ -102,10 +104,23 @@ static struct slice odd_or_even(const struct kind_args *args)
 
 static struct answer answer_of(const struct kind_args *args)
 {
+	bool beside = args->subject >= KIND_JOB_PUSHED;
+	int64_t number = beside ? (args->subject - KIND_JOB_PUSHED) / 100000 : args->subject;
+
 	return (struct answer){.now = args->stamp.at,
 			       .id = args->stamp.op,
-			       .more_ids = {kind_made(args->subject, args->stamp.op)},
+			       .more_ids = {kind_made(number, args->stamp.op)},
 			       .node = args->stamp.node};
+}
+
+/* The same of the run beside it. */
+static struct kind_args beside(const struct kind_args *args)
+{
+	struct kind_args other = *args;
+
+	other.subject = kind_made(args->subject, BESIDE);
+	other.read = NULL;
+	return other;
 }
 
 /* Was there one, before this? Builds with sanitizers assert of every row that is read what holds of all (subject_assert_valid). */
@@ -229,6 +244,16 @@ void run_make_parcel(struct unit *unit, const struct kind_args *args)
 	make(unit, args, "parcel");
 }
 
+void run_make_narrow(struct unit *unit, const struct kind_args *args)
+{
+	make(unit, args, "narrow");
+}
+
+void run_make_beside(struct unit *unit, const struct kind_args *args)
+{
+	create_as(unit, args, "narrow", kind_made(args->subject, BESIDE), /* own_key= */ true);
+}
+
 /* Where there is a run of that key, it is enough to meet its beginning. */
 void run_create_key(struct unit *unit, const struct kind_args *args)
 {
@@ -259,17 +284,64 @@ static void build_move(struct unit *unit, const struct run_drive *d)
 		d->task.kind->ask(&d->task, &ask);
 }
 
+/* Up to what it writes. */
+static void start_drive(struct run_drive *d, const struct kind_args *args, struct arena *arena)
+{
+	struct answer start = answer_of(args);
+
+	run_drive_init(d, args->subject, &policy, arena);
+	d->task.kind->take(&d->task, &start);
+	while (d->task.at == DRIVE_READING || d->task.at == DRIVE_READING_EVENT)
+		read_for(&d->task, args, arena);
+}
+
 void run_seize(struct unit *unit, const struct kind_args *args)
 {
 	struct run_ask *ask = run_ask_of(args);
-	struct answer start = answer_of(args);
 	struct run_drive d;
 
-	run_drive_init(&d, args->subject, &policy, &ask->arena);
-	d.task.kind->take(&d.task, &start);
-	while (d.task.at == DRIVE_READING || d.task.at == DRIVE_READING_EVENT)
-		read_for(&d.task, args, &ask->arena);
+	start_drive(&d, args, &ask->arena);
 	build_move(unit, &d);
+}
+
+void run_seize_beside(struct unit *unit, const struct kind_args *args)
+{
+	struct kind_args other = beside(args);
+
+	run_seize(unit, &other);
+}
+
+/* The line that found no slot free. */
+static int full_line(const struct unit *unit)
+{
+	for (unsigned i = 0; i < unit->lines_n; i++)
+		if (strcmp(unit->lines[i].stmt->name, "slot_take") == 0)
+			return (int)i;
+	return -1;
+}
+
+void run_wait_beside(struct unit *unit, const struct kind_args *args)
+{
+	struct kind_args other = beside(args);
+	struct run_ask *ask = run_ask_of(&other);
+	struct unit *move = arena_alloc(&ask->arena, sizeof *move);
+	struct unit_result lost = {.verdict = UNIT_LOST};
+	struct answer answer = answer_of(&other);
+	struct ask asked = {.unit = unit};
+	struct run_drive d;
+
+	assert_non_null(move);
+	unit_init(move, args->stamp.op);
+	start_drive(&d, &other, &ask->arena);
+	build_move(move, &d);
+	lost.line = full_line(move);
+	if (lost.line < 0)
+		return;
+	answer.kind = ANSWER_COMMIT;
+	answer.result = &lost;
+	d.task.kind->take(&d.task, &answer);
+	assert_int_equal(d.task.at, DRIVE_LINING_UP);
+	d.task.kind->ask(&d.task, &asked);
 }
 
 /* Where it is not owned, or finished, there is no such holder. */
@@ -329,6 +401,18 @@ void run_beat(struct unit *unit, const struct kind_args *args)
 void run_lapse(struct unit *unit, const struct kind_args *args)
 {
 	beat(unit, args, -HOUR_MS);
+}
+
+static const struct db_stmt stmt_rest = {
+	.name = "test_run_rest",
+	.sql = "UPDATE hx_run SET due_at = hx_now_ms() + 3600000{from} WHERE subject = ?1",
+	.in = "i",
+	.out = "",
+};
+
+void run_rest_beside(struct unit *unit, const struct kind_args *args)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_rest, db_int(kind_made(args->subject, BESIDE)));
 }
 
 /* ---- verbs ---- */

@@ -9,6 +9,7 @@
  *   await    reserve (compensate) · an event · charge
  *   sign     an approval · charge
  *   parcel   a worker's job · charge
+ *   narrow   charge, for one run at a time. Beside it there is another one (BESIDE)
  */
 #ifndef HX_TESTS_SUPPORT_RUN_KINDS_H
 #define HX_TESTS_SUPPORT_RUN_KINDS_H
@@ -19,12 +20,17 @@ typedef void kind_build(struct unit *unit, const struct kind_args *args);
 
 /* For fixtures, and random batches. */
 kind_build run_make_order, run_make_await, run_make_sign, run_make_parcel;
+kind_build run_make_narrow, run_make_beside;
+kind_build
+	run_rest_beside; /* whoever stands in line looks again in seconds: this one in an hour, as long as nobody wakes it */
 kind_build run_lapse; /* its holder's time is over */
 
 /* With the key that the fixture's run has, and with one of its own. */
 kind_build run_create_key, run_create_own;
 /* Whoever finds it due, or past its time. */
 kind_build run_seize;
+/* The same of the one beside it; and of a node that has found no slot for that, so that it stands in line. */
+kind_build run_seize_beside, run_wait_beside;
 /* Its holder, who has just heard this. */
 kind_build run_done, run_not_done, run_not_done_for_good, run_in_doubt, run_beat;
 kind_build run_cancel, run_cancel_at; /* at: of one that is owned, by the version that it has read */

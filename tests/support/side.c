@@ -116,6 +116,31 @@ static enum hx_code execute_piece(struct side *side, struct hx_error *err)
 	return HX_OK;
 }
 
+/* All lines that are left, as the driver runs a unit that is alone. */
+static enum hx_code execute_rest(struct side *side, struct hx_error *err)
+{
+	const struct unit *whole = side->plan.unit;
+	unsigned first = side->step - 1;
+	struct unit *unit = &side->piece;
+	struct unit_result result;
+	enum hx_code code;
+
+	*unit = *whole;
+	unit->lines_n = whole->lines_n - first;
+	memcpy(unit->lines, &whole->lines[first], unit->lines_n * sizeof *unit->lines);
+	unit->subjects_n = 0;
+	unit->apart = 0;
+	unit->together = NULL;
+	side->step = whole->lines_n;
+	code = side->db->driver->execute(side->db, &unit, 1, &result, &side->arena, err);
+	if (code)
+		return code;
+	memcpy(&side->result.rows[first], result.rows, unit->lines_n * sizeof *result.rows);
+	side->result.verdict = result.verdict;
+	side->result.line = result.verdict == UNIT_WON ? -1 : (int)first + result.line;
+	return HX_OK;
+}
+
 /* Goes on to where there is something to do. True: that is the end. */
 static bool is_at_end(struct side *side)
 {
@@ -127,8 +152,8 @@ static bool is_at_end(struct side *side)
 	return side->failed || side->result.verdict != UNIT_WON || side->step == last;
 }
 
-/* Takes one step; true when it was the last. */
-static bool take_step(struct side *side)
+/* Takes one step, or all lines that are left as one; true when it was the last. */
+static bool take_step(struct side *side, bool rest)
 {
 	struct hx_error err = {0};
 	enum hx_code code = HX_OK;
@@ -141,7 +166,9 @@ static bool take_step(struct side *side)
 		code = side->db->driver->begin(side->db, &err);
 	side->begun = true;
 	if (!code)
-		code = side->plan.whole ? execute_whole(side, &err) : execute_piece(side, &err);
+		code = side->plan.whole ? execute_whole(side, &err)
+		       : rest           ? execute_rest(side, &err)
+					: execute_piece(side, &err);
 	if (code)
 		failed(side, code, &err);
 	side->step++;
@@ -161,7 +188,7 @@ static void *run(void *context)
 			continue;
 		}
 		pthread_mutex_unlock(&side->mutex);
-		ended = take_step(side);
+		ended = take_step(side, /* rest= */ false);
 		pthread_mutex_lock(&side->mutex);
 		side->posted = false;
 		side->state = ended ? SIDE_ENDED : SIDE_READY;
@@ -176,16 +203,10 @@ static void *run(void *context)
 struct side *side_new(const struct store *store, const char *name)
 {
 	struct side *side = calloc(1, sizeof *side);
-	char url[600], base[512];
-	struct db_options options = {.url = url, .clock = clock_system(), .stay_unchecked = true};
-	struct hx_error err = {0};
 
 	assert_non_null(side);
 	snprintf(side->name, sizeof side->name, "%s", name);
-	store_url(store, /* port= */ 0, name, base, sizeof base);
-	snprintf(url, sizeof url, "%s%%20-csynchronous_commit%%3Doff", base);
-	if (db_open(&options, &side->db, &err) != HX_OK)
-		fail_msg("open: %s", err.detail);
+	side->db = store_open_hasty(store, name);
 	arena_init(&side->arena, ARENA_BYTES_MAX);
 	strbuf_init(&side->outcome, 65536);
 	side->state = SIDE_ENDED;
@@ -284,6 +305,22 @@ static enum side_state await(struct side *side, PGconn *watcher, bool until_done
 	return state;
 }
 
+/* Without its thread: two changes of threads less. */
+enum side_state side_step_free(struct side *side, bool rest)
+{
+	enum side_state state;
+	bool ended;
+
+	pthread_mutex_lock(&side->mutex);
+	ASSERT(side->state == SIDE_READY && !side->posted);
+	pthread_mutex_unlock(&side->mutex);
+	ended = take_step(side, rest && !side->plan.whole && side->step > 0);
+	pthread_mutex_lock(&side->mutex);
+	state = side->state = ended ? SIDE_ENDED : SIDE_READY;
+	pthread_mutex_unlock(&side->mutex);
+	return state;
+}
+
 enum side_state side_step(struct side *side, PGconn *watcher)
 {
 	pthread_mutex_lock(&side->mutex);
@@ -307,6 +344,16 @@ enum side_state side_state(struct side *side)
 	state = side->state;
 	pthread_mutex_unlock(&side->mutex);
 	return state;
+}
+
+bool side_is_idle(struct side *side)
+{
+	bool idle;
+
+	pthread_mutex_lock(&side->mutex);
+	idle = side->state == SIDE_ENDED || (side->state == SIDE_READY && !side->begun);
+	pthread_mutex_unlock(&side->mutex);
+	return idle;
 }
 
 bool side_is_at_lock(struct side *side)

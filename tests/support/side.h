@@ -34,9 +34,14 @@ void side_free(struct side *side);
 void side_start(struct side *side, const struct side_plan *plan);
 /* Takes the next step, and returns when it is done or waits for a lock (which `watcher` sees). */
 enum side_state side_step(struct side *side, PGconn *watcher);
+/* The same of a step that cannot wait for a lock: the other side is idle or waits, or this is the end. rest: after the locks, all lines
+ * are one step. */
+enum side_state side_step_free(struct side *side, bool rest);
 /* A blocked side: waits until its step is done. */
 enum side_state side_await(struct side *side, PGconn *watcher);
 enum side_state side_state(struct side *side);
+/* It is in no transaction. */
+bool side_is_idle(struct side *side);
 /* It has done nothing yet, and its next step locks its subjects. */
 bool side_is_at_lock(struct side *side);
 /* It is ready, and its next step is its end. */

@@ -195,6 +195,20 @@ struct db *store_open(const struct store *store)
 	return store_open_url(store->url, /* clock= */ NULL);
 }
 
+struct db *store_open_hasty(const struct store *store, const char *application_name)
+{
+	char base[512], url[600];
+	struct db_options options = {.url = url, .clock = clock_system(), .stay_unchecked = true};
+	struct hx_error err = {0};
+	struct db *db = NULL;
+
+	store_url(store, /* port= */ 0, application_name, base, sizeof base);
+	snprintf(url, sizeof url, "%s%%20-csynchronous_commit%%3Doff", base);
+	if (db_open(&options, &db, &err) != HX_OK)
+		fail_msg("open: %s", err.detail);
+	return db;
+}
+
 struct db *store_open_migrated(const struct store *store)
 {
 	struct db *db = store_open(store);

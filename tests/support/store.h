@@ -31,6 +31,8 @@ struct db *store_open_migrated(const struct store *store);
 /* PostgreSQL: the url of the same schema over another port (a proxy; 0: the server's own) under another name. */
 void store_url(const struct store *store, int port, const char *application_name, char *ret_url, size_t url_bytes);
 struct db *store_open_url(const char *url, struct clock *clock);
+/* PostgreSQL: a connection that does not wait for the disk, for tests that are about order and not about crashes. */
+struct db *store_open_hasty(const struct store *store, const char *application_name);
 
 /* PostgreSQL: a connection of libpq's own in the same schema, and the port of the server. */
 PGconn *store_raw(const struct store *store);

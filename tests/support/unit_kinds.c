@@ -7,6 +7,7 @@
 #include "flow/entity.h"
 #include "flow/job_work.h"
 #include "support/batch_kinds.h"
+#include "support/bulk_kinds.h"
 #include "support/job_kinds.h"
 #include "support/subjects.h"
 
@@ -398,6 +399,13 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "account_credit", .build = account_credit_own, .account = true},
 	{.name = "account_credit_key", .build = account_credit_key, .account = true},
 	{.name = "account_look", .build = account_look, .account = true},
+	{.name = "bulk_create", .build = bulk_create_key, .bulk = true},
+	{.name = "bulk_freeze", .build = bulk_freeze_some, .bulk = true},
+	{.name = "bulk_freeze_last", .build = bulk_freeze_last, .bulk = true},
+	{.name = "bulk_renew", .build = bulk_go_on, .bulk = true},
+	{.name = "bulk_item_ended", .build = bulk_end_first, .bulk = true},
+	{.name = "bulk_finish", .build = bulk_finish_it, .bulk = true},
+	{.name = "bulk_cancel", .build = bulk_cancel_it, .bulk = true},
 	{.name = "run_make_order", .build = run_make_order, .run = true, .variant = true},
 	{.name = "run_make_await", .build = run_make_await, .run = true, .variant = true},
 	{.name = "run_make_sign", .build = run_make_sign, .run = true, .variant = true},
@@ -406,6 +414,8 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "run_create", .build = run_create_own, .run = true},
 	{.name = "run_create_key", .build = run_create_key, .run = true},
 	{.name = "run_seize", .build = run_seize, .run = true, .believes = true},
+	{.name = "run_seize_beside", .build = run_seize_beside, .run = true},
+	{.name = "run_wait_beside", .build = run_wait_beside, .run = true},
 	{.name = "run_done", .build = run_done, .run = true, .believes = true},
 	{.name = "run_not_done", .build = run_not_done, .run = true, .believes = true},
 	{.name = "run_not_done_for_good",
@@ -504,6 +514,17 @@ static const struct {
 	[FIXTURE_ACCOUNT_ABSENT] = {.name = "no account"},
 	[FIXTURE_ACCOUNT_NEW] = {.name = "account opened", .steps = {account_make}},
 	[FIXTURE_ACCOUNT_CREDITED] = {.name = "account credited", .steps = {account_make, account_credit_key}},
+	[FIXTURE_BULK_ABSENT] = {.name = "no bulk"},
+	[FIXTURE_BULK_SELECTING] = {.name = "bulk selecting", .steps = {bulk_make}},
+	[FIXTURE_BULK_RUNNING] = {.name = "bulk running", .steps = {bulk_make, bulk_freeze_two}},
+	[FIXTURE_BULK_LAST] = {.name = "bulk at its last item", .steps = {bulk_make, bulk_freeze_two, bulk_end_second}},
+	[FIXTURE_BULK_OPEN_CANCELLED] = {.name = "bulk cancelled with open items",
+					 .steps = {bulk_make, bulk_freeze_two, bulk_end_second, bulk_cancel_it}},
+	[FIXTURE_BULK_ENDED] = {.name = "bulk with nothing open",
+				.steps = {bulk_make, bulk_freeze_two, bulk_end_first, bulk_end_second}},
+	[FIXTURE_BULK_COMPLETED] = {.name = "bulk completed",
+				    .steps = {bulk_make, bulk_freeze_two, bulk_end_first, bulk_end_second,
+					      bulk_finish_it}},
 	[FIXTURE_RUN_ABSENT] = {.name = "no run"},
 	[FIXTURE_RUN_PENDING] = {.name = "run pending", .steps = {run_make_order}},
 	[FIXTURE_RUN_OWNED] = {.name = "run owned", .steps = {run_make_await, run_seize}},
@@ -540,6 +561,12 @@ static const struct {
 				    .steps = {run_make_order, run_seize, run_done, run_not_done, run_cancel}},
 	[FIXTURE_RUN_UNDOING] = {.name = "run undoing",
 				 .steps = {run_make_order, run_seize, run_done, run_not_done, run_cancel, run_seize}},
+	[FIXTURE_RUN_NARROW] = {.name = "run with a limit", .steps = {run_make_narrow, run_make_beside}},
+	[FIXTURE_RUN_NARROW_HELD] = {.name = "run with the only slot",
+				     .steps = {run_make_narrow, run_make_beside, run_seize}},
+	[FIXTURE_RUN_NARROW_LINE] = {.name = "run with the only slot, and one in line",
+				     .steps = {run_make_narrow, run_make_beside, run_seize, run_wait_beside,
+					       run_rest_beside}},
 	[FIXTURE_RUN_FAILED] = {.name = "run failed", .steps = {run_make_order, run_seize, run_not_done_for_good}},
 	[FIXTURE_RUN_COMPLETED] = {.name = "run completed", .steps = {run_make_order, run_seize, run_done, run_done}},
 	[FIXTURE_BATCH_ABSENT] = {.name = "no batch", .steps = {batch_open}},

@@ -11,6 +11,8 @@
  *
  * The account of number n is called "a" and that number.
  *
+ * Bulks are called as runs are: see bulk_kinds.h.
+ *
  * Gate records are called by numbers too: the key of record n is kind_gate_key(n), a token is a number, and whoever
  * acquires one takes its op for a token.
  *
@@ -35,7 +37,7 @@ struct kind_args {
 	int64_t rival_op; /* of the unit that it meets: what a look_up asks for */
 	struct db *db;    /* where units of runs and batches read what they believe; not in a transaction */
 	const struct unit_result
-		*read; /* what run_read() gives there, where many were read at once; NULL: to be read */
+		*read; /* what run_read() or batch_read() gives there, where many were read at once; NULL: to be read */
 	bool stale;    /* what they have read is one move old */
 };
 
@@ -46,6 +48,7 @@ struct unit_kind {
 	bool gate;     /* it is about a gate record */
 	bool job;      /* it is about a job */
 	bool account;  /* it is about an account */
+	bool bulk;     /* it is about a bulk */
 	bool run;      /* it is about a run, or the job of one */
 	bool batch;    /* it is about a batch, or the account of one */
 	bool believes; /* of a gate record: the token counts */
@@ -84,6 +87,13 @@ enum fixture {
 	FIXTURE_ACCOUNT_ABSENT,
 	FIXTURE_ACCOUNT_NEW,
 	FIXTURE_ACCOUNT_CREDITED, /* with the key "key" */
+	FIXTURE_BULK_ABSENT,
+	FIXTURE_BULK_SELECTING,
+	FIXTURE_BULK_RUNNING, /* two items, both open */
+	FIXTURE_BULK_LAST,    /* one of them has ended */
+	FIXTURE_BULK_OPEN_CANCELLED,
+	FIXTURE_BULK_ENDED, /* both, and nobody has finished it */
+	FIXTURE_BULK_COMPLETED,
 	FIXTURE_RUN_ABSENT,
 	FIXTURE_RUN_PENDING,
 	FIXTURE_RUN_OWNED, /* the next step waits for an event */
@@ -106,7 +116,10 @@ enum fixture {
 	FIXTURE_RUN_CANCELLED_AT_WORK,
 	FIXTURE_RUN_CANCELLING, /* a step is to be undone */
 	FIXTURE_RUN_UNDOING,
-	FIXTURE_RUN_FAILED, /* as those below long ago */
+	FIXTURE_RUN_NARROW,      /* there is one slot, for it and the one beside it */
+	FIXTURE_RUN_NARROW_HELD, /* and it holds that */
+	FIXTURE_RUN_NARROW_LINE, /* and the other waits for it */
+	FIXTURE_RUN_FAILED,      /* as those below long ago */
 	FIXTURE_RUN_COMPLETED,
 	FIXTURE_BATCH_ABSENT, /* its account is there */
 	FIXTURE_BATCH_LOADING,
@@ -144,7 +157,11 @@ static inline bool fixture_is_job(enum fixture fixture)
 }
 static inline bool fixture_is_account(enum fixture fixture)
 {
-	return fixture >= FIXTURE_ACCOUNT_ABSENT && fixture < FIXTURE_RUN_ABSENT;
+	return fixture >= FIXTURE_ACCOUNT_ABSENT && fixture < FIXTURE_BULK_ABSENT;
+}
+static inline bool fixture_is_bulk(enum fixture fixture)
+{
+	return fixture >= FIXTURE_BULK_ABSENT && fixture < FIXTURE_RUN_ABSENT;
 }
 static inline bool fixture_is_run(enum fixture fixture)
 {
