@@ -120,8 +120,8 @@ int main(void)
 	arena_init(&arena, 4u << 20);
 	read_definition(&arena);
 	unit_init(&unit, /* op= */ 1);
-	entity_create(&unit, &(struct stamp){1, clock_wall(clock_system()), "demo"}, &pay.ref, INVOICE,
-		      slice_str("{}"));
+	entity_create(&unit, &(struct stamp){1, clock_wall(clock_system()), "demo"}, &pay.ref, INVOICE, slice_str("{}"),
+		      slice_of(NULL, 0));
 	must(db_run_unit(db, &unit, &result, &arena, &error));
 	printf("%d people press “pay” on one invoice at the same moment:\n\n", PRESSES);
 	press_all(lane, &arena);

@@ -183,7 +183,7 @@ struct api_query {
 	bool sliced;                 /* its page is one of a slice (flow/page.h) */
 	const struct entity_machine *machine;
 	const void *of; /* the file's own */
-	struct slice name, status_wanted, data, after;
+	struct slice name, status_wanted, data, attributes, after;
 	int64_t subject, number, limit;
 	int64_t parent; /* 0: any */
 	bool held;

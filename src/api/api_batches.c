@@ -31,7 +31,8 @@ static void batches_build_list(struct api_query *query, struct unit *unit)
 						query->subject, query->limit + 1});
 }
 
-static void add_found(struct http_call *call UNUSED, const struct db_rows *rows, size_t i, struct strbuf *text)
+static void add_found(const struct api_search *how UNUSED, struct http_call *call UNUSED, const struct db_rows *rows,
+		      size_t i, struct strbuf *text)
 {
 	struct batch_row row;
 
@@ -42,7 +43,7 @@ static void add_found(struct http_call *call UNUSED, const struct db_rows *rows,
 
 static void add_batch(struct api_query *query, const struct db_rows *rows, size_t i)
 {
-	add_found(query->call, rows, i, &query->text);
+	add_found(/* how= */ NULL, query->call, rows, i, &query->text);
 }
 
 void api_batch_list(struct http_call *call)

@@ -88,7 +88,7 @@ static bool read_bulk(struct http_call *call, struct bulk_call *c)
 		return api_invalid(call, "where is a string: the condition, which cannot be left out");
 	spec->condition = json_string_decode(value, call->arena);
 	*search = (struct search){.of = WHERE_RUN, .workspace = api_workspace(call), .kind = run_kind(), .up = true};
-	search->known = api_attributes(call, WHERE_RUN);
+	search->known = api_attributes(call, WHERE_RUN, /* workflow= */ NULL);
 	if (!spec->condition.p || !search->known ||
 	    !api_where(call, WHERE_RUN, run_statuses, spec->condition, &search->where))
 		return false;

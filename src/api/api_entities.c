@@ -3,6 +3,7 @@
 
 #include "api/api_gate.h"
 #include "api/api_list.h"
+#include "api/api_search.h"
 #include "base/id.h"
 #include "base/json_walk.h"
 #include "engine/entity_fire.h"
@@ -33,6 +34,15 @@ static void add_claim(struct strbuf *text, const struct db_rows *rows, size_t ro
 	strbuf_add_char(text, '}');
 }
 
+/* What it is searched by, where there is anything. */
+static void add_attributes(struct strbuf *text, struct slice kept)
+{
+	if (!kept.n)
+		return;
+	json_more(text, "attributes");
+	attributes_json(kept, text);
+}
+
 static void add_head(struct strbuf *text, const char *workflow, struct slice id, struct slice status, int64_t version,
 		     struct slice data)
 {
@@ -46,26 +56,38 @@ static void add_head(struct strbuf *text, const char *workflow, struct slice id,
 
 /* One that nobody has claimed. */
 static void add_free(struct strbuf *text, const char *workflow, struct slice id, struct slice status, int64_t version,
-		     struct slice data, struct wall_time at)
+		     struct slice data, struct slice attributes, struct wall_time at)
 {
 	add_head(text, workflow, id, status, version, data);
+	add_attributes(text, attributes);
 	json_more_json(text, "claim", slice_of(NULL, 0));
 	json_more_time(text, "updatedAt", at.ms);
 	strbuf_add_char(text, '}');
 }
 
 /* One row of entity_read. A row of the user's that no step has moved yet has no time. */
-static void add_entity(struct api_query *query, const struct db_rows *rows, size_t i)
+static void add_row(struct strbuf *text, const struct workflow *workflow, const struct db_rows *rows, size_t i)
 {
-	struct strbuf *text = &query->text;
+	const struct db_value *attributes = db_cell(rows, i, ENTITY_ATTRIBUTES);
 
-	add_head(text, query->machine->workflow->name, db_cell(rows, i, ENTITY_NAME)->s,
-		 db_cell(rows, i, ENTITY_STATUS)->s, db_cell(rows, i, ENTITY_VERSION)->i,
-		 db_cell(rows, i, ENTITY_DATA)->s);
+	add_head(text, workflow->name, db_cell(rows, i, ENTITY_NAME)->s, db_cell(rows, i, ENTITY_STATUS)->s,
+		 db_cell(rows, i, ENTITY_VERSION)->i, db_cell(rows, i, ENTITY_DATA)->s);
+	add_attributes(text, attributes->type == DB_NULL ? slice_of(NULL, 0) : attributes->s);
 	json_more(text, "claim");
 	add_claim(text, rows, i);
 	json_more_time(text, "updatedAt", db_cell(rows, i, ENTITY_UPDATED_AT)->i);
 	strbuf_add_char(text, '}');
+}
+
+static void add_entity(struct api_query *query, const struct db_rows *rows, size_t i)
+{
+	add_row(&query->text, query->machine->workflow, rows, i);
+}
+
+static void add_found(const struct api_search *how, struct http_call *call UNUSED, const struct db_rows *rows, size_t i,
+		      struct strbuf *text)
+{
+	add_row(text, how->workflow, rows, i);
 }
 
 static struct entity_ref ref_of(const struct api_query *query)
@@ -93,7 +115,7 @@ static void entities_build_create(struct api_query *query, struct unit *unit)
 {
 	struct entity_ref ref = {api_workspace(query->call), query->machine, name_to_create(query)};
 
-	entity_create(unit, &query->single.stamp, &ref, query->single.fresh_id, query->data);
+	entity_create(unit, &query->single.stamp, &ref, query->single.fresh_id, query->data, query->attributes);
 }
 
 static enum hx_code entities_answered_create(struct api_query *query, const struct unit_result *result)
@@ -109,7 +131,7 @@ static void render_create(struct api_query *query)
 	query->status = 201;
 	query->etag = 1;
 	add_free(&query->text, workflow->name, name_to_create(query), slice_str(workflow->initial_status), 1,
-		 query->data, query->single.stamp.at);
+		 query->data, query->attributes, query->single.stamp.at);
 }
 
 void api_entity_create(struct http_call *call)
@@ -136,8 +158,10 @@ void api_entity_create(struct http_call *call)
 		api_refuse(call, HX_TOO_LARGE, "data is at most 1 MiB");
 	else if (query.machine->workflow->table.table)
 		api_refuse(call, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
-	else
+	else {
+		query.attributes = entity_describe(query.machine, query.data, call->arena);
 		api_query_ask(&query, entities_lane_of(&query));
+	}
 }
 
 /* ---- show and list ---- */
@@ -181,17 +205,47 @@ static void entities_build_list(struct api_query *query, struct unit *unit)
 	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);
 }
 
+/* Ends with NULL; NULL after answering. */
+static const char *const *statuses_of(struct http_call *call, const struct workflow *w)
+{
+	const char **known = api_alloc(call, (w->statuses_n + 1) * sizeof *known);
+
+	for (size_t i = 0; known && i < w->statuses_n; i++)
+		known[i] = w->statuses[i];
+	return known;
+}
+
 /* False after answering 400. */
 static bool has_status(struct http_call *call, const struct workflow *w, struct slice status)
 {
-	const char **known;
+	const char *const *known;
 
 	if (workflow_has_status(w, status))
 		return true;
-	known = api_alloc(call, (w->statuses_n + 1) * sizeof *known);
-	for (size_t i = 0; known && i < w->statuses_n; i++)
-		known[i] = w->statuses[i];
+	known = statuses_of(call, w);
 	return known && api_word_checked(call, status, known, "status", HX_VALIDATION_ERROR);
+}
+
+static void search_entities(struct http_call *call, const struct entity_machine *machine, const struct api_list *list)
+{
+	struct api_search *search = api_alloc(call, sizeof *search);
+	struct hx_error err;
+
+	if (!search)
+		return;
+	*search = (struct api_search){.of = WHERE_ENTITY,
+				      .statuses = statuses_of(call, machine->workflow),
+				      .list = list,
+				      .column = ENTITY_SUBJECT,
+				      .read = entity_list_these,
+				      .add = add_found,
+				      .workflow = machine->workflow};
+	if (machine->table) {
+		error_set(&err, HX_BAD_QUERY, "entities of this workflow live in a table of yours: ask that");
+		api_bad_query(call, &err, 0);
+	} else if (search->statuses) {
+		api_search(call, search, machine->kind);
+	}
 }
 
 void api_entity_list(struct http_call *call)
@@ -200,13 +254,19 @@ void api_entity_list(struct http_call *call)
 		.build = entities_build_list,
 		.filters = {FILTER_TEXT("status", status_wanted), FILTER_FLAG("held", held)},
 		.cursor = CURSOR_TEXT,
+		.prefix = "ent", /* of the cursors of searches */
 		.slice_line = 1,
 		.column = ENTITY_NAME,
 		.add = add_entity,
 	};
 	const struct entity_machine *machine = api_machine(call);
-	struct api_query *query = machine ? api_list_new(call, &list) : NULL;
+	struct api_query *query;
 
+	if (machine && api_search_wanted(call)) {
+		search_entities(call, machine, &list);
+		return;
+	}
+	query = machine ? api_list_new(call, &list) : NULL;
 	if (!query || (query->status_wanted.n && !has_status(call, machine->workflow, query->status_wanted)))
 		return;
 	query->machine = machine;
@@ -237,7 +297,7 @@ static void write_fired(const void *of, struct strbuf *text)
 
 	strbuf_add_str(text, "{\"entity\":");
 	add_free(text, s->rq->ref.machine->workflow->name, s->name, slice_str(fired->status), fired->version, s->data,
-		 fired->at);
+		 s->attributes, fired->at);
 	json_more_json(text, "output", s->output.n ? s->output : slice_of(NULL, 0));
 	strbuf_add_char(text, '}');
 }
@@ -248,7 +308,7 @@ static void write_changed(const void *of, struct strbuf *text)
 	const struct entity_step *s = fired->step;
 
 	add_free(text, s->rq->ref.machine->workflow->name, s->name, slice_str(fired->status), fired->version, s->data,
-		 fired->at);
+		 s->attributes, fired->at);
 }
 
 static void respond_fired(struct fire *fire)

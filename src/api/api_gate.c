@@ -11,7 +11,7 @@
 #include "gate/token.h"
 #include "wire/loop.h"
 
-#define FIELDS_MAX 8      /* of an answer of ours, and so of a stored one */
+#define KEPT_FIELDS_MAX 8 /* of an answer of ours, and so of a stored one */
 #define TRIES_MAX 10      /* each of them lost to a record that then was gone */
 #define KEPT_BYTES_MIN 64 /* reserved at once: an answer without its body always has room */
 #define SPACE_BYTES                                                                                                    \
@@ -51,10 +51,10 @@ static void keep_without_body(struct api_gate *gate, int status)
 static void gate_keep(struct api_gate *gate, const struct http_answer *answer, bool to_be_stored)
 {
 	static const struct gate_replay_rule rule = {.kind = REPLAY_SAFE};
-	struct gate_field fields[FIELDS_MAX];
+	struct gate_field fields[KEPT_FIELDS_MAX];
 	struct gate_response response = {.status = answer->status, .fields = fields, .body = answer->body};
 
-	ASSERT(answer->fields.n <= FIELDS_MAX);
+	ASSERT(answer->fields.n <= KEPT_FIELDS_MAX);
 	for (size_t i = 0; i < answer->fields.n; i++) {
 		const struct wire_field *field = &answer->fields.at[i];
 
@@ -73,13 +73,13 @@ static void gate_keep(struct api_gate *gate, const struct http_answer *answer, b
 /* The gate lives in the exchange, which goes with the answer: this is the last that is done with either. */
 static void send_marked(struct api_gate *gate, const struct http_answer *answer, const char *status)
 {
-	struct wire_field fields[FIELDS_MAX + 2];
+	struct wire_field fields[KEPT_FIELDS_MAX + 2];
 	struct http_answer marked = *answer;
 	struct strbuf kept = gate->kept;
 	bool replayed = status && strcmp(status, hx_gate_outcome_name(HX_GATE_REPLAYED)) == 0;
 	size_t n = answer->fields.n;
 
-	ASSERT(n <= FIELDS_MAX);
+	ASSERT(n <= KEPT_FIELDS_MAX);
 	if (n)
 		memcpy(fields, answer->fields.at, n * sizeof *fields);
 	if (status)
@@ -112,13 +112,13 @@ static void tell_damaged(const struct api_gate *gate)
 /* What is in the stored form; without its body, that it cannot be told any more. */
 static void send_stored(struct api_gate *gate, struct slice bytes, const char *status)
 {
-	struct wire_field fields[FIELDS_MAX];
+	struct wire_field fields[KEPT_FIELDS_MAX];
 	struct http_answer answer = {.fields = {fields, 0}};
 	struct gate_response response;
 	struct hx_error err;
 	enum hx_code code = gate_response_decode(bytes, gate->call->arena, &err, &response);
 
-	if (!code && response.fields_n > FIELDS_MAX)
+	if (!code && response.fields_n > KEPT_FIELDS_MAX)
 		code = HX_RECORD_DAMAGED;
 	if (code == HX_RECORD_DAMAGED)
 		tell_damaged(gate);

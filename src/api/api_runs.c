@@ -483,7 +483,8 @@ static void runs_build_list(struct api_query *query, struct unit *unit)
 	run_list(unit, &filter);
 }
 
-static void add_found(struct http_call *call, const struct db_rows *rows, size_t i, struct strbuf *text)
+static void add_found(const struct api_search *how UNUSED, struct http_call *call, const struct db_rows *rows, size_t i,
+		      struct strbuf *text)
 {
 	const struct run_policy *policy = runs_policy(api_parts(call)->runs);
 
@@ -495,7 +496,7 @@ static void add_found(struct http_call *call, const struct db_rows *rows, size_t
 
 static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
 {
-	add_found(query->call, rows, i, &query->text);
+	add_found(/* how= */ NULL, query->call, rows, i, &query->text);
 }
 
 void api_run_list(struct http_call *call)

@@ -9,6 +9,7 @@
 #include "wire/loop.h"
 
 #define CREATED "createdAt"
+#define ORDERS " or an attribute, with - before it the last first"
 
 struct searching {
 	struct search_page page; /* first: a task is known by its address */
@@ -53,29 +54,38 @@ struct names {
 	size_t n, room;
 };
 
-static void add_names(void *context, const struct machine *machine)
+static void add_names_of(struct names *names, const struct attributes *attributes)
 {
-	struct names *names = context;
-	const struct attributes *attributes = machine->run ? &machine->run->definition->attributes : NULL;
-
-	for (size_t i = 0; attributes && i < attributes->n; i++) {
+	for (size_t i = 0; i < attributes->n; i++) {
 		if (names->list && names->n < names->room)
 			names->list[names->n] = attributes->list[i].name;
 		names->n++;
 	}
 }
 
-/* Definitions may come into force between the two looks: what is beyond the room is found by the index, as every other name. */
-const char *const *api_attributes(struct http_call *call, enum where_kind of)
+static void add_names(void *context, const struct machine *machine)
 {
-	struct definitions *defs = api_parts(call)->definitions;
+	if (machine->run)
+		add_names_of(context, &machine->run->definition->attributes);
+}
+
+static void find_names(struct http_call *call, enum where_kind of, const struct workflow *workflow, struct names *names)
+{
+	if (workflow)
+		add_names_of(names, &workflow->attributes);
+	else if (of == WHERE_RUN)
+		definitions_each(api_parts(call)->definitions, add_names, names);
+}
+
+/* Definitions may come into force between the two looks: what is beyond the room is found by the index, as every other name. */
+const char *const *api_attributes(struct http_call *call, enum where_kind of, const struct workflow *workflow)
+{
 	struct names names = {0};
 
-	if (of == WHERE_RUN)
-		definitions_each(defs, add_names, &names);
+	find_names(call, of, workflow, &names);
 	names = (struct names){api_alloc(call, (names.n + 1) * sizeof *names.list), 0, names.n};
-	if (names.list && of == WHERE_RUN)
-		definitions_each(defs, add_names, &names);
+	if (names.list)
+		find_names(call, of, workflow, &names);
 	return names.list;
 }
 
@@ -117,10 +127,13 @@ static bool read_order(struct searching *s)
 		search->order = text;
 		return true;
 	}
-	error_set(&err, HX_BAD_QUERY,
-		  "order: there is no attribute \"%s\"%s; it is " CREATED
-		  " or an attribute, with - before it the last first",
-		  excerpt_of(text).text, nearest_words(text, search->known, "\"", "\"").text);
+	/* What changes with every step has no index: one would be written with each transition (flow/page.h). */
+	if (slice_in(text, where_field_names(search->of)))
+		error_set(&err, HX_BAD_QUERY, "order: nothing is kept in the order of \"%s\"; it is " CREATED ORDERS,
+			  excerpt_of(text).text);
+	else
+		error_set(&err, HX_BAD_QUERY, "order: there is no attribute \"%s\"%s; it is " CREATED ORDERS,
+			  excerpt_of(text).text, nearest_words(text, search->known, "\"", "\"").text);
 	return api_bad_query(s->call, &err, 0);
 }
 
@@ -162,9 +175,9 @@ static bool read_filters(struct searching *s)
 	if (!api_list_read(s->call, s->how->list, &s->filters))
 		return false;
 	if (s->filters.held)
-		return api_invalid(s->call, "unknown goes without where and order");
+		return api_invalid(s->call, "%s goes without where and order", s->how->workflow ? "held" : "unknown");
 	search->status = s->filters.status_wanted;
-	search->workflow = s->filters.name;
+	search->workflow = s->how->workflow ? slice_str(s->how->workflow->name) : s->filters.name;
 	search->parent = s->filters.parent;
 	s->page.limit = s->filters.limit;
 	return true;
@@ -202,7 +215,7 @@ static void show(struct search_page *page, const struct db_rows *rows)
 		if (i == rows->n)
 			continue;
 		strbuf_add_str(&s->text, more ? "," : "");
-		s->how->add(s->call, rows, i, &s->text);
+		s->how->add(s->how, s->call, rows, i, &s->text);
 		more = true;
 	}
 	strbuf_add_char(&s->text, ']');
@@ -239,7 +252,7 @@ void api_search(struct http_call *call, const struct api_search *how, int64_t ki
 	s->call = call;
 	s->how = how;
 	s->page.search = (struct search){.of = how->of, .workspace = api_workspace(call), .kind = kind};
-	s->page.search.known = api_attributes(call, how->of);
+	s->page.search.known = api_attributes(call, how->of, how->workflow);
 	if (!s->page.search.known || !read_filters(s) || !read_where(s) || !read_order(s) || !read_cursor(s))
 		return;
 	s->page.arena = call->arena;

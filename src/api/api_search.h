@@ -16,7 +16,9 @@ struct api_search {
 	const struct api_list *list; /* its filters and its prefix */
 	size_t column;               /* of the id, in rows that `read` brings */
 	void (*read)(struct unit *unit, struct slice workspace, struct slice ids);
-	void (*add)(struct http_call *call, const struct db_rows *rows, size_t i, struct strbuf *text);
+	void (*add)(const struct api_search *how, struct http_call *call, const struct db_rows *rows, size_t i,
+		    struct strbuf *text);
+	const struct workflow *workflow; /* of entities: theirs; else NULL */
 };
 
 /* Does the query have either of the two? */
@@ -24,10 +26,10 @@ bool api_search_wanted(const struct http_call *call);
 /* kind: subject_kind(). */
 void api_search(struct http_call *call, const struct api_search *how, int64_t kind);
 
-/* The condition, and the attributes that definitions of this kind have. False after answering. workflow: of entities; else empty. */
+/* The condition. False after answering. */
 bool api_where(struct http_call *call, enum where_kind of, const char *const *statuses, struct slice text,
 	       const struct where **ret);
-/* Ends with NULL; NULL after answering. */
-const char *const *api_attributes(struct http_call *call, enum where_kind of);
+/* The attributes that definitions of this kind have, or of entities their workflow. Ends with NULL; NULL after answering. */
+const char *const *api_attributes(struct http_call *call, enum where_kind of, const struct workflow *workflow);
 /* 400, with the position. Always false. */
 bool api_bad_query(struct http_call *call, const struct hx_error *err, size_t column);

@@ -142,7 +142,7 @@ const struct command verbs_flow[] = {
 	      {"CLAIM", "[" CLAIM_WORDS "[{?claim/held}, held for a person]]"}),
 	 .options = {OPTION_STATUS(NULL),
 		     OPTION("held", NULL, "only those whose claim is held for a person", TO(QUERY)),
-		     PAGE_OPTIONS},
+		     SEARCH_OPTIONS, PAGE_OPTIONS},
 	 .fewer = true, .ask = entity_ask_list},
 	{"entity", "fire", "WORKFLOW ID STEP", "fires a step, and answers when it is done",
 	 "POST", ENTITIES "/{ID}/steps/{STEP}", ENTITY_MOVED,

@@ -60,7 +60,7 @@ static uint64_t embed_entities_lane_of(const struct entity_call *call)
 struct creation {
 	struct single single;
 	struct entity_call call;
-	struct slice data;
+	struct slice data, attributes;
 	char made[ID_TEXT_BYTES];
 };
 
@@ -79,7 +79,7 @@ static void embed_entities_build_create(const struct single *single, struct unit
 	struct entity_ref ref = c->call.ref;
 
 	ref.name = name_to_create(c, single->fresh_id);
-	entity_create(unit, &single->stamp, &ref, single->fresh_id, c->data);
+	entity_create(unit, &single->stamp, &ref, single->fresh_id, c->data, c->attributes);
 }
 
 static enum hx_code embed_entities_answered_create(struct single *single UNUSED, const struct unit_result *result)
@@ -121,6 +121,7 @@ static enum hx_code check_create(struct creation *c, const char *id, const char 
 	if (c->call.ref.machine->table)
 		return error_set(err, HX_METHOD_NOT_ALLOWED, "entities of this workflow live in a table of yours");
 	c->data = value.raw;
+	c->attributes = entity_describe(c->call.ref.machine, c->data, &c->call.call.reply->arena);
 	return HX_OK;
 }
 

@@ -19,6 +19,12 @@ DB_STMT(stmt_of_children, "attributes_of_children", "itii", "",
 	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?4, a.value FROM hx_run r," PAIRS_PG
 	          " WHERE r.parent = ?1 AND r.parent_step = ?2 AND r.parent_n >= ?3 AND r.attributes IS NOT NULL");
 
+DB_STMT(stmt_of_entity, "attributes_of_entity", "ii", "",
+	INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_entity r," PAIRS " WHERE r.subject = ?1",
+	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_entity r{join}," PAIRS_PG " WHERE r.subject = ?1");
+
+DB_STMT(stmt_set_entity, "attributes_set_entity", "it", "", "UPDATE hx_entity SET attributes = ?2{from} WHERE subject = ?1");
+
 DB_STMT(stmt_set, "attributes_set", "it", "", "UPDATE hx_run SET attributes = ?2{from} WHERE subject = ?1");
 
 DB_STMT_DROP(stmt_drop, "attributes_drop", "hx_attribute", "subject");
@@ -46,4 +52,17 @@ void attributes_of_run_set(struct unit *unit, int64_t subject, struct slice attr
 	attributes_drop(unit, subject); /* mutant: attribute-stays */
 	if (attributes.n)
 		attributes_of_run(unit, subject); /* mutant: attribute-not-indexed -> ; */
+}
+
+void attributes_of_entity(struct unit *unit, int64_t subject, int64_t kind)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_entity, db_int(subject), db_int(kind));
+}
+
+void attributes_of_entity_set(struct unit *unit, int64_t subject, int64_t kind, struct slice attributes)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_set_entity, db_int(subject), attributes.n ? db_text(attributes) : db_null());
+	attributes_drop(unit, subject); /* mutant: entity-attribute-stays */
+	if (attributes.n)
+		attributes_of_entity(unit, subject, kind); /* mutant: entity-attribute-not-indexed -> ; */
 }

@@ -14,5 +14,8 @@ void attributes_of_run(struct unit *unit, int64_t subject);
 void attributes_of_children(struct unit *unit, int64_t parent, const char *step, int64_t from);
 /* What the run has from now on, as it is kept; empty: none. */
 void attributes_of_run_set(struct unit *unit, int64_t subject, struct slice attributes);
+/* The same of an entity; kind: its machine's. */
+void attributes_of_entity(struct unit *unit, int64_t subject, int64_t kind);
+void attributes_of_entity_set(struct unit *unit, int64_t subject, int64_t kind, struct slice attributes);
 /* Of whatever it is. */
 void attributes_drop(struct unit *unit, int64_t subject);

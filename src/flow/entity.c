@@ -3,17 +3,20 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "flow/attribute.h"
 #include "flow/page.h"
 #include "flow/subject_change.h"
+
+#define DESCRIBE_BYTES_MAX (64u << 20)
 
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
 	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt,"                 \
-	" e.claim_effort, e.claim_address, e.claim_open, e.claim_version"                                              \
+	" e.claim_effort, e.claim_address, e.claim_open, e.claim_version, e.attributes"                                \
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
 
-DB_STMT(stmt_create, "entity_create", "itttt", "",
-	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, ?2, ?3, ?4, ?5)"
+DB_STMT(stmt_create, "entity_create", "ittttt", "",
+	"INSERT INTO hx_entity (subject, workspace, workflow, name, data, attributes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 	" ON CONFLICT (workspace, workflow, name) DO NOTHING" /* mutant: create-taken -> " ON CONFLICT (workspace, workflow, name) DO UPDATE SET data = excluded.data" */
 );
 
@@ -33,6 +36,9 @@ DB_STMT(stmt_list_status, "entity_list_status", "tttiti", ENTITY_OUT,
 	" AND (?5 = '' OR s.status = ?5) AND (?6 = 0 OR s.owner = 'held') ORDER BY e.name LIMIT ?4");
 
 DB_STMT(stmt_slice, "entity_slice", "ttt", "it", SLICE_LINE("e.name", LIST_OF " ORDER BY e.name", "max"));
+
+DB_STMT(stmt_list_these, "entity_list_these", "tt", ENTITY_OUT,
+	ENTITY_SELECT " WHERE e.subject IN (SELECT CAST(value AS bigint) FROM {list2}) AND e.workspace = ?1");
 
 /* As subject_claim(), for a call. */
 DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiittti", "iii",
@@ -125,14 +131,34 @@ const struct entity_machine *entity_machine_new(const struct workflow *workflow,
 
 /* ---- units ---- */
 
+struct slice entity_describe(const struct entity_machine *machine, struct slice data, struct arena *arena)
+{
+	const struct attributes *attributes = &machine->workflow->attributes;
+	struct slice none = {NULL, 0}, kept = none;
+
+	if (attributes->n == 0)
+		return none;
+	LOCAL_STRBUF(whole, ENTITY_SAVED_MAX + 16);
+	LOCAL_ARENA(scratch, DESCRIBE_BYTES_MAX); /* what it is searched by never stops it: a full one leaves all out */
+	strbuf_add_str(&whole, "{\"data\":");
+	strbuf_add_slice(&whole, data);
+	strbuf_add_char(&whole, '}');
+	if (!whole.failed)
+		kept = attributes_of(attributes, &(struct expression_env){.whole = json_trust(strbuf_slice(&whole))},
+				     &scratch);
+	return kept.p ? arena_copy(arena, kept) : none;
+}
+
 void entity_create(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
-		   struct slice data)
+		   struct slice data, struct slice attributes)
 {
 	const struct workflow *workflow = ref->machine->workflow;
 
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_text(ref->workspace), db_str(workflow->name),
-		 db_text(ref->name), db_text(data));
+		 db_text(ref->name), db_text(data), db_optional(attributes));
 	subject_insert(unit, stamp, subject, ref->machine->kind, workflow->initial_status);
+	if (attributes.p)
+		attributes_of_entity(unit, subject, ref->machine->kind); /* mutant: entity-without-its-index -> ; */
 }
 
 void entity_save(struct unit *unit, int64_t subject, struct slice data)
@@ -155,7 +181,7 @@ void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct ent
 		  int64_t subject, const char *status)
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(subject), db_str(""), db_str(ref->machine->workflow->name),
-		 db_text(name), db_str("{}"));
+		 db_text(name), db_str("{}"), db_null());
 	subject_insert(unit, stamp, subject, ref->machine->kind, status);
 }
 
@@ -209,6 +235,11 @@ void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice s
 		list_by_status(unit, ref, status, held, after, limit);
 	else
 		UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(ref->workspace), workflow, db_text(after), db_int(limit));
+}
+
+void entity_list_these(struct unit *unit, struct slice workspace, struct slice subjects)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_list_these, db_text(workspace), db_text(subjects));
 }
 
 void entity_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,

@@ -45,9 +45,11 @@ uint64_t entity_hash(struct slice workspace, const char *workflow, struct slice 
 
 /* ---- units ---- */
 
-/* A new one in the workflow's first status, as the subject of the given id. LOST: the name is taken. */
+/* What it is searched by, with this data: as it is kept, in the arena. .p NULL: nothing. Pure. */
+struct slice entity_describe(const struct entity_machine *machine, struct slice data, struct arena *arena);
+/* A new one in the workflow's first status, as the subject of the given id. LOST: the name is taken. attributes: entity_describe() */
 void entity_create(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,
-		   struct slice data);
+		   struct slice data, struct slice attributes);
 
 /*
  * Its data, by a call that raises the version, in the same status. LOST: the version is another by now, somebody has claimed it, or a call
@@ -84,9 +86,10 @@ enum {
 	ENTITY_CLAIM_ADDRESS,
 	ENTITY_CLAIM_OPEN,    /* calls without a claim that were begun with this step, effort and input; NULL: none */
 	ENTITY_CLAIM_VERSION, /* of the definition that the call is made by; NULL: noted before there was such a column */
+	ENTITY_ATTRIBUTES,    /* as they are kept; NULL: none */
 	ENTITY_COLUMNS
 };
-#define ENTITY_OUT "itiiitiitttttttiitii" /* their types */
+#define ENTITY_OUT "itiiitiitttttttiitiit" /* their types */
 void entity_read(struct unit *unit, const struct entity_ref *ref);
 /* What was read, in debug builds. */
 void entity_assert_valid(const struct entity_machine *machine, const struct db_rows *rows);
@@ -95,6 +98,8 @@ void entity_read_subject(struct unit *unit, int64_t subject);
 /* By name after `after` (the user's table: by id); status empty: any; held: only those parked for a person. */
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
 		 int64_t limit);
+/* Those of these subjects, JSON, that are of the workspace, in whatever order. */
+void entity_list_these(struct unit *unit, struct slice workspace, struct slice subjects);
 
 /*
  * A claim for this call, of an entity that the engine keeps. LOST: the entity is not as it was read any more; or, although it is,

@@ -23,6 +23,7 @@ void step_start_finish(struct entity_step *s, const struct answer *answer)
 	memcpy(s->effect_ids, answer->more_ids, sizeof s->effect_ids);
 	if (s->view->save_as)
 		step_save_output(s);
+	step_describe(s);
 	if (s->view->after_effects_n)
 		step_make_effect_payload(s);
 	step_make_effect_keys(s);

@@ -120,8 +120,9 @@ struct entity_step {
 	const char *status; /* reached, or the one it was found in when the step was refused */
 	int64_t version;
 	struct slice data;
-	struct slice output; /* JSON of the action (HX_OK, HX_INVALID), else words */
-	struct slice reason; /* for the history, where there is more to tell than the step; empty: nothing */
+	struct slice output;     /* JSON of the action (HX_OK, HX_INVALID), else words */
+	struct slice reason;     /* for the history, where there is more to tell than the step; empty: nothing */
+	struct slice attributes; /* what it is searched by, as it is kept; .p NULL: nothing */
 	struct wall_time updated_at;
 	int64_t not_before_ms; /* with HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN: the other side wants no further try for so long; 0 */
 	/* private */
@@ -137,7 +138,8 @@ struct entity_step {
 	bool doubt;    /* an earlier try of this effect may have been done: another holder's, or one of ours */
 	bool answered; /* the action said for good that it did nothing: the next try is another effect */
 	unsigned adopted, rewritten; /* how often that was tried */
-	bool overrun; /* the claim was gone before the step had ended: what it still wrote changed nothing */
+	bool overrun;     /* the claim was gone before the step had ended: what it still wrote changed nothing */
+	bool redescribed; /* `attributes` are others than those that were read */
 	struct slice workspace, name, requester, input;
 	struct slice sender, address; /* of the call: those of the first try under its key (step_kept.c) */
 	bool noted;

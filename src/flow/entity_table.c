@@ -143,7 +143,9 @@ static bool may_serve(const struct workflow *w, bool postgres, struct findings *
 		complain(findings, w, "on_unknown \"probe\" does not go with a table of your own%s%s", "", "");
 	if (saves(w))
 		complain(findings, w, "save_as does not go with a table of your own%s%s", "", "");
-	return !is_ours(t) && has_schema(t, postgres) && !wants_probe(w) && !saves(w);
+	if (w->attributes.n)
+		complain(findings, w, "attributes do not go with a table of your own: it has columns%s%s", "", "");
+	return !is_ours(t) && has_schema(t, postgres) && !wants_probe(w) && !saves(w) && !w->attributes.n;
 }
 
 static bool columns_fit(const struct workflow *w, const struct db_rows *columns, struct findings *findings)
@@ -231,7 +233,7 @@ static void entity_table_make(struct db_stmt *stmt, const char *name, const char
 #define SELECT                                                                                                                    \
 	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                      \
 	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), ''," \
-	" coalesce(s.doubt, 0), e.claim_effort, e.claim_address, e.claim_open, e.claim_version"                                   \
+	" coalesce(s.doubt, 0), e.claim_effort, e.claim_address, e.claim_open, e.claim_version, NULL"                             \
 	" FROM %T u LEFT JOIN hx_entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"                \
 	" LEFT JOIN hx_subject s ON s.id = e.subject"
 

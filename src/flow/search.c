@@ -171,6 +171,7 @@ static bool is_chosen(struct search *s)
 /* Conditions on fields that have an index. */
 static void take_field(struct search *s, const struct where_test *test)
 {
+	const char *key = s->of == WHERE_ENTITY ? "id" : "key"; /* what callers have given it */
 	struct slice text = test->values[0].sortable;
 
 	if (test->op != WHERE_EQ || test->type == WHERE_ATTRIBUTE)
@@ -178,7 +179,7 @@ static void take_field(struct search *s, const struct where_test *test)
 	if (slice_is(test->name, "id") && test->type == WHERE_ID) {
 		s->one = test->values[0].number;
 		s->by = SEARCH_ONE;
-	} else if (slice_is(test->name, "key") && text.p && s->by != SEARCH_ONE && search_has_keys(s->of)) {
+	} else if (slice_is(test->name, key) && text.p && s->by != SEARCH_ONE) {
 		s->key = slice_from(text, 1);
 		s->by = SEARCH_KEY;
 	} else if (slice_is(test->name, "workflow") && text.p && !s->workflow.n) {

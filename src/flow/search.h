@@ -9,7 +9,7 @@
  *
  *   by                  walks                                        in the order of   chosen for
  *   SEARCH_ONE          the primary key                              there is one      id == …
- *   SEARCH_KEY          the index of keys                            there is one      key == …
+ *   SEARCH_KEY          the index of keys, or of names of entities   there is one      key == …, id == … of an entity
  *   SEARCH_ATTRIBUTE    hx_attribute_found, one name, from to        value, then id    order by that attribute; or one value of it
  *   SEARCH_GATHER       the same, all of it, at most GATHER_MAX      id, sorted        few have it
  *   SEARCH_WORKFLOW     the index of lists by workflow               id                workflow == …
@@ -55,7 +55,7 @@ struct search {
 	struct slice workspace;
 	int64_t kind;                  /* subject_kind() */
 	const struct where *where;     /* NULL: all of them */
-	struct slice status, workflow; /* besides; empty: any */
+	struct slice status, workflow; /* besides; empty: any. Entities have their workflow */
 	int64_t parent;                /* besides; 0: any */
 	struct slice order;            /* an attribute; empty: the id */
 	bool up;                       /* else the last first */

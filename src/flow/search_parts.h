@@ -30,7 +30,6 @@ struct search_bounds {
 	int64_t from_id, to_id;
 };
 
-bool search_has_keys(enum where_kind kind);
 /* How many there are in it, up to SEARCH_GATHER_MAX + 1: one row. */
 void search_add_count(struct unit *unit, const struct search *s, const struct search_bounds *range);
 /* A row, if anything has an attribute of this name. */

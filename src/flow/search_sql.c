@@ -28,8 +28,8 @@ DB_STMT(stmt_name, "search_name", "tit", "i",
 #define GATHERED(columns, joins)                                                                                       \
 	"SELECT " columns ", NULL FROM (SELECT a.subject AS id" RANGE " ORDER BY " KEY " LIMIT " SEARCH_GATHER_SQL ") AS f" joins
 #define LISTED(columns, joins, of, key, lead, from, to, order, page)                                                   \
-	"SELECT " columns ", NULL FROM (SELECT r.subject AS id FROM " of " r" page(key, lead, from, to)                     \
-	" AND r.expired = 0 ORDER BY " order " LIMIT " SEARCH_SLICE_SQL ") AS f" joins
+	"SELECT " columns ", NULL FROM (SELECT r.subject AS id FROM " of(page(key, lead, from, to))                         \
+	" ORDER BY " order " LIMIT " SEARCH_SLICE_SQL ") AS f" joins
 #define BY_VALUE " ORDER BY f.value, f.id"
 #define BY_VALUE_DOWN " ORDER BY f.value DESC, f.id DESC"
 #define BY_ID " ORDER BY f.id"
@@ -40,18 +40,13 @@ DB_STMT(stmt_name, "search_name", "tit", "i",
 
 /* What is counted and shown is what is not expired; a slice may come out shorter for it, and is not the last one then: so the
  * attributes of what expires go with it, in the same unit. */
-#define ALL_OF(name, columns, joins, of)                                                                               \
+#define WALKS_OF(name, columns, joins, of)                                                                             \
 	DB_STMT(name##_walk_up, #name "_walk_up", "tittiti", FOUND_OUT, WALKED(columns, joins, KEY) BY_VALUE);                \
 	DB_STMT(name##_walk_down, #name "_walk_down", "tittiti", FOUND_OUT, WALKED(columns, joins, KEY_DOWN) BY_VALUE_DOWN);  \
 	DB_STMT(name##_gather_up, #name "_gather_up", "tittitii", FOUND_OUT,                                                  \
 		GATHERED(columns, joins) AFTER_UP BY_ID FIRST_OF);                                                             \
 	DB_STMT(name##_gather_down, #name "_gather_down", "tittitii", FOUND_OUT,                                              \
 		GATHERED(columns, joins) AFTER_DOWN BY_ID_DOWN FIRST_OF);                                                      \
-	DB_STMT(name##_all_up, #name "_all_up", "ti", FOUND_OUT,                                                              \
-		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_TOP, "r.workspace, r.subject", PAGE_UP) BY_ID); \
-	DB_STMT(name##_all_down, #name "_all_down", "ti", FOUND_OUT,                                                          \
-		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_BOTTOM,                                   \
-		       "r.workspace DESC, r.subject DESC", PAGE_DOWN) BY_ID_DOWN);                                             \
 	DB_STMT(name##_workflow_up, #name "_workflow_up", "tit", FOUND_OUT,                                                   \
 		LISTED(columns, joins, of, "r.workspace, r.workflow, r.subject", "?1, ?3", "?2", PAGE_TOP,                      \
 		       "r.workspace, r.workflow, r.subject", PAGE_UP) BY_ID);                                                  \
@@ -59,15 +54,26 @@ DB_STMT(stmt_name, "search_name", "tit", "i",
 		LISTED(columns, joins, of, "r.workspace, r.workflow, r.subject", "?1, ?3", "?2", PAGE_BOTTOM,                   \
 		       "r.workspace DESC, r.workflow DESC, r.subject DESC", PAGE_DOWN) BY_ID_DOWN);                            \
 	DB_STMT(name##_one, #name "_one", "ti", FOUND_OUT,                                                                    \
-		"SELECT " columns ", NULL FROM (SELECT r.subject AS id FROM " of " r WHERE r.subject = ?2 AND r.workspace = ?1"   \
-		" AND r.expired = 0) AS f" joins)
+		"SELECT " columns ", NULL FROM (SELECT r.subject AS id FROM " of(" WHERE r.subject = ?2 AND r.workspace = ?1")    \
+		") AS f" joins)
+
+/* Those of all workflows, where a list has them. */
+#define ALL_OF(name, columns, joins, of)                                                                               \
+	WALKS_OF(name, columns, joins, of);                                                                                   \
+	DB_STMT(name##_all_up, #name "_all_up", "ti", FOUND_OUT,                                                              \
+		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_TOP, "r.workspace, r.subject", PAGE_UP) BY_ID); \
+	DB_STMT(name##_all_down, #name "_all_down", "ti", FOUND_OUT,                                                          \
+		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_BOTTOM,                                   \
+		       "r.workspace DESC, r.subject DESC", PAGE_DOWN) BY_ID_DOWN)
 
 #define RUN_FOUND                                                                                                      \
 	"f.id, s.status, r.workflow, r.run_key, r.requester, NULL, NULL, NULL, r.parent, r.created_at, r.started_at,"       \
 	" r.completed_at, s.updated_at, " NO_INT ", " NO_INT ", r.attributes"
 #define RUN_JOINS " JOIN hx_run r ON r.subject = f.id JOIN hx_subject s ON s.id = f.id"
 
-ALL_OF(search_run, RUN_FOUND, RUN_JOINS, "hx_run");
+#define OF_RUNS(where) "hx_run r" where " AND r.expired = 0"
+
+ALL_OF(search_run, RUN_FOUND, RUN_JOINS, OF_RUNS);
 
 DB_STMT(search_run_key, "search_run_key", "tt", FOUND_OUT,
 	"SELECT " RUN_FOUND ", NULL FROM (SELECT r.subject AS id FROM hx_run r WHERE r.workspace = ?1 AND r.run_key = ?2 AND r.expired = 0)"
@@ -78,35 +84,46 @@ DB_STMT(search_run_key, "search_run_key", "tt", FOUND_OUT,
 	" NULL, NULL, " NO_INT ", r.created_at, r.started_at, r.completed_at, s.updated_at, r.total, " NO_INT ", NULL"
 #define BATCH_JOINS " JOIN hx_batch r ON r.subject = f.id JOIN hx_subject s ON s.id = f.id"
 
-ALL_OF(search_batch, BATCH_FOUND, BATCH_JOINS, "hx_batch");
+#define OF_BATCHES(where) "hx_batch r" where " AND r.expired = 0"
+
+ALL_OF(search_batch, BATCH_FOUND, BATCH_JOINS, OF_BATCHES);
 
 DB_STMT(search_batch_key, "search_batch_key", "tt", FOUND_OUT,
 	"SELECT " BATCH_FOUND ", NULL FROM (SELECT r.subject AS id FROM hx_batch r WHERE r.workspace = ?1 AND r.batch_key = ?2"
 	" AND r.expired = 0) AS f" BATCH_JOINS);
 
+/* Their id is the name; when one was made is what its history begins with. */
+#define ENTITY_FOUND                                                                                                   \
+	"f.id, s.status, r.workflow, NULL, NULL, NULL, NULL, r.name, " NO_INT ", (SELECT h.at FROM hx_history h WHERE h.subject = f.id"  \
+	" AND h.seq = 1), " NO_INT ", " NO_INT ", s.updated_at, " NO_INT ", CAST(CASE WHEN s.owner = 'held' THEN 1 ELSE 0 END AS bigint),"  \
+	" r.attributes"
+#define ENTITY_JOINS " JOIN hx_entity r ON r.subject = f.id JOIN hx_subject s ON s.id = f.id"
+#define OF_ENTITIES(where) "hx_entity r" where
+
+WALKS_OF(search_entity, ENTITY_FOUND, ENTITY_JOINS, OF_ENTITIES);
+
+DB_STMT(search_entity_key, "search_entity_key", "ttt", FOUND_OUT,
+	"SELECT " ENTITY_FOUND ", NULL FROM (SELECT r.subject AS id FROM hx_entity r WHERE r.workspace = ?1 AND r.workflow = ?3"
+	" AND r.name = ?2) AS f" ENTITY_JOINS);
+
 /* clang-format on */
 
 struct search_sql {
-	const struct db_stmt *walk[2], *gather[2], *workflow[2], *all[2]; /* down, up */
+	const struct db_stmt *walk[2], *gather[2], *workflow[2]; /* down, up */
 	const struct db_stmt *one, *key;
+	const struct db_stmt *all[2]; /* not of entities: their searches are of one workflow */
 };
 
-#define SQL_OF(name)                                                                                                   \
-	{                                                                                                              \
-		{&name##_walk_down, &name##_walk_up}, {&name##_gather_down, &name##_gather_up},                        \
-			{&name##_workflow_down, &name##_workflow_up}, {&name##_all_down, &name##_all_up}, &name##_one, \
-			&name##_key                                                                                    \
-	}
+#define WALKS_SQL(name)                                                                                                \
+	.walk = {&name##_walk_down, &name##_walk_up}, .gather = {&name##_gather_down, &name##_gather_up},              \
+	.workflow = {&name##_workflow_down, &name##_workflow_up}, .one = &name##_one, .key = &name##_key
+#define ALL_SQL(name) WALKS_SQL(name), .all = {&name##_all_down, &name##_all_up}
 
 static const struct search_sql all_kinds[] = {
-	[WHERE_RUN] = SQL_OF(search_run),
-	[WHERE_BATCH] = SQL_OF(search_batch),
+	[WHERE_RUN] = {ALL_SQL(search_run)},
+	[WHERE_BATCH] = {ALL_SQL(search_batch)},
+	[WHERE_ENTITY] = {WALKS_SQL(search_entity)},
 };
-
-bool search_has_keys(enum where_kind kind)
-{
-	return all_kinds[kind].key;
-}
 
 #define RANGE_OF(s, range)                                                                                             \
 	db_text((s)->workspace), db_int((s)->kind), db_text((range)->name), db_text((range)->from),                    \
@@ -139,6 +156,8 @@ void search_add_list(struct unit *unit, const struct search *s, int64_t after)
 
 	if (s->by == SEARCH_ONE)
 		UNIT_ADD(unit, UNIT_ANY, sql->one, in, db_int(s->one));
+	else if (s->by == SEARCH_KEY && s->of == WHERE_ENTITY)
+		UNIT_ADD(unit, UNIT_ANY, sql->key, in, db_text(s->key), db_text(s->workflow));
 	else if (s->by == SEARCH_KEY)
 		UNIT_ADD(unit, UNIT_ANY, sql->key, in, db_text(s->key));
 	else if (s->by == SEARCH_WORKFLOW)

@@ -38,7 +38,7 @@ struct act_call step_call_probe(const struct entity_step *s)
 
 const struct task_shape step_shape = SHAPE(struct entity_step, NULL,
 	PART(TEXT, struct entity_step, status),
-	PART(SLICE, struct entity_step, data, output, reason),
+	PART(SLICE, struct entity_step, data, output, reason, attributes),
 	PART(IGNORED, struct entity_step, updated_at), /* of the stamp, for who asked */
 	PART(SLICE, struct entity_step, workspace, name, requester, input, sender, address),
 	PART(SLICE, struct entity_step, key),

@@ -84,6 +84,8 @@ void step_make_effect_keys(struct entity_step *s);
 /* Its data with the output that the step saves; or with what is to be changed. HX_VALIDATION_ERROR, HX_TOO_LARGE: *ret_words says why. */
 void step_save_output(struct entity_step *s);
 enum hx_code step_merge_data(struct entity_step *s, const char **ret_words);
+/* What it is searched by with the data that it has from now on, by the definition in force. */
+void step_describe(struct entity_step *s);
 /* Why its claim was given back: "failed: …", "rejected: …". */
 void step_make_reason(struct entity_step *s, enum hx_code code);
 /* What a person says of it, and why. */

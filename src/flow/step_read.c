@@ -233,10 +233,12 @@ static void take_read_to_change(struct entity_step *s, const struct answer *answ
 	} else {
 		code = step_merge_data(s, &words);
 		s->reason = slice_str("data changed");
-		if (code)
+		if (code) {
 			step_end_saying(s, code, words ? words : "data is too large");
-		else
-			step_go(s, STEP_CHANGING, answer);
+			return;
+		}
+		step_describe(s);
+		step_go(s, STEP_CHANGING, answer);
 	}
 }
 
@@ -278,6 +280,10 @@ void step_take_read(struct entity_step *s, const struct answer *answer)
 	if (s->rq->mode == STEP_RECOVER)
 		s->workspace = arena_copy(s->arena, db_cell(rows, 0, ENTITY_WORKSPACE)->s);
 	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
+	s->redescribed = false;
+	s->attributes = db_cell(rows, 0, ENTITY_ATTRIBUTES)->type == DB_NULL
+				? slice_of(NULL, 0)
+				: arena_copy(s->arena, db_cell(rows, 0, ENTITY_ATTRIBUTES)->s);
 	if (s->rq->mode == STEP_FIRE)
 		take_read_to_fire(s, answer, status);
 	else if (s->rq->mode == STEP_CHANGE)

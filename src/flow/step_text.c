@@ -112,6 +112,17 @@ enum hx_code step_merge_data(struct entity_step *s, const char **ret_words)
 	return code;
 }
 
+void step_describe(struct entity_step *s)
+{
+	const struct entity_machine *machine = s->rq->ref.machine;
+	struct slice were = s->attributes;
+
+	if (machine->table)
+		return;
+	s->attributes = entity_describe(machine, s->data, s->arena);
+	s->redescribed |= !slice_eq(s->attributes, were); /* mutant: entity-attributes-not-followed */
+}
+
 void step_make_reason(struct entity_step *s, enum hx_code code)
 {
 	char words[NOTE_REASON_MAX + 20];

@@ -1,4 +1,5 @@
 /* The units of an entity step, one for each of its states that writes or reads. See step_parts.h. */
+#include "flow/attribute.h"
 #include "flow/job.h"
 #include "flow/step_parts.h"
 
@@ -70,6 +71,13 @@ static void add_note(const struct entity_step *s, struct unit *unit, struct slic
 	subject_add_note(unit, s->subject, &note);
 }
 
+/* In the unit that changes its data, or after a definition that names others. */
+static void add_attributes(const struct entity_step *s, struct unit *unit)
+{
+	if (s->redescribed)
+		attributes_of_entity_set(unit, s->subject, s->rq->ref.machine->kind, s->attributes);
+}
+
 void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = step_units_call_of(s);
@@ -113,6 +121,7 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 		subject_transition(unit, &s->stamp, &move, s->version);
 	if (s->view->save_as)
 		entity_save(unit, s->subject, s->data); /* mutant: save-outside-unit -> (void)0; */
+	add_attributes(s, unit);
 	add_note(s, unit, s->output);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
 	if (step_is_sql(s)) {
@@ -127,6 +136,7 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 void step_build_change(const struct entity_step *s, struct unit *unit)
 {
 	entity_change(unit, &s->stamp, s->subject, s->status, s->version, s->data);
+	add_attributes(s, unit);
 	add_note(s, unit, slice_of(NULL, 0));
 	if (s->rq->along)
 		s->rq->along->add(s->rq->along, s, s->status, unit);

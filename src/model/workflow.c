@@ -106,11 +106,20 @@ const struct field entity_fields[] = {
 	{"meta",           FIELD_KNOWN},
 	{"status_types",   FIELD_KNOWN},
 	{"initial_status", FIELD_KNOWN},
+	{"attributes",     FIELD_KNOWN},
 	{"actions",        FIELD_KNOWN},
 	{"steps",          FIELD_KNOWN},
 	{"rules",          FIELD_KNOWN}, /* of head.c */
 	{0}};
 /* clang-format on */
+
+static void read_attributes(struct draft *d, const struct json_node *node)
+{
+	static const char *const roots[] = {"data", NULL};
+
+	if (node)
+		attributes_read(&d->r, node, WHERE_ENTITY, roots, &d->w->attributes);
+}
 
 /* One after the other: steps name statuses and actions, and what holds between steps needs all of them. */
 static void read_parts(struct draft *d, const struct json_node *root)
@@ -119,6 +128,7 @@ static void read_parts(struct draft *d, const struct json_node *root)
 	if (!read_statuses(d))
 		return;
 	d->w->initial_status = draft_status(&d->r, reader_required(&d->r, root, "initial_status"), "initial_status");
+	read_attributes(d, json_node_member(root, "attributes"));
 	if (!read_steps(d, reader_required(&d->r, root, "steps")) || !keep_requesters(d) || !build_views(d))
 		return;
 	draft_check_duplicates(d);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "model/action.h"
+#include "model/attributes.h"
 #include "model/findings.h"
 #include "model/user_rule.h"
 
@@ -78,6 +79,7 @@ struct workflow {
 	struct user_rules rules;      /* of the user's own: see user_rule.h */
 	size_t steps_n;
 	const struct step *steps;
+	struct attributes attributes;       /* over .data: what its entities are searched by */
 	const struct workflow_index *index; /* what the lookups below search */
 };
 

@@ -128,7 +128,7 @@ static void server_ask(const struct task *task, struct ask *ask)
 	else if (s->at == SERVER_READING)
 		entity_read(ask->unit, &ref);
 	else if (s->at == SERVER_MAKING)
-		entity_create(ask->unit, &s->stamp, &ref, s->subject, slice_str("{}"));
+		entity_create(ask->unit, &s->stamp, &ref, s->subject, slice_str("{}"), slice_of(NULL, 0));
 	else if (s->at == SERVER_CLAIMING)
 		subject_claim(ask->unit, &s->stamp, &claim, s->version, LEASE_MS);
 	else

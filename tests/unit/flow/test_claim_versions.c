@@ -147,7 +147,7 @@ static void claim(struct world *w, enum kind first, enum way way)
 	struct stamp stamp = world_begin(w);
 	struct called called = {0};
 
-	entity_create(&w->unit, &stamp, &rq.ref, /* subject= */ 7, slice_str("{}"));
+	entity_create(&w->unit, &stamp, &rq.ref, /* subject= */ 7, slice_str("{}"), slice_of(NULL, 0));
 	assert_int_equal(world_run(w), UNIT_WON);
 	script(w, "CREATE TABLE booked (version INTEGER, id TEXT, key TEXT)");
 	assert_int_equal(drive(w, &rq, /* to_its_claim= */ true, &called), HX_OK);

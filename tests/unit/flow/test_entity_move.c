@@ -163,7 +163,7 @@ static void over_a_store_each_version_is_reached_once(void **state)
 	assert_int_equal(world_set_up(state), 0);
 	w = *state;
 	stamp = world_begin(w);
-	entity_create(&w->unit, &stamp, &pay.ref, /* subject= */ 7, slice_str("{}"));
+	entity_create(&w->unit, &stamp, &pay.ref, /* subject= */ 7, slice_str("{}"), slice_of(NULL, 0));
 	assert_int_equal(world_run(w), UNIT_WON);
 	assert_int_equal(drive(w, "e7", 2, &t), HX_CONCURRENCY_ERROR);
 	assert_int_equal(drive(w, "e7", 0, &t), HX_OK);

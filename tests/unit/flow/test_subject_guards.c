@@ -28,7 +28,7 @@ static void create(struct unit *unit, const struct stamp *stamp)
 	static const struct entity_machine machine = {.workflow = &workflow, .kind = KIND};
 	struct entity_ref ref = {slice_str("default"), &machine, slice_str("inv-1")};
 
-	entity_create(unit, stamp, &ref, /* subject= */ 9, slice_str("{}"));
+	entity_create(unit, stamp, &ref, /* subject= */ 9, slice_str("{}"), slice_of(NULL, 0));
 }
 
 static void transition(struct unit *unit, const struct stamp *stamp)

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Searches over HTTP, on both stores: entities by their attributes, through a step that saves and a change of their data; what is refused.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import os, urllib.parse
+import server
+from server import Server, Service, until, write
+
+PG = os.environ.get("HAPAX_TEST_PG")
+STORES = ["sqlite:h.db"] + ([PG] if PG else [])
+ORDER = {"workflow": "order", "kind": "entity", "status_types": ["open", "paying", "paid"], "initial_status": "open",
+	"attributes": {"customer": ".data.customer", "total": ".data.total", "receipt": ".data.paid.receipt"},
+	"steps": [{"step_id": 1, "step_key": "pay", "status": "open", "successful_state": "paid", "action": "Pay",
+		"claim_state": ["paying", "open"], "save_as": "paid"}]}
+OWN = {"workflow": "own", "kind": "entity", "status_types": ["a", "b"], "initial_status": "a",
+	"steps": [{"step_id": 1, "step_key": "go", "status": "a", "successful_state": "b"}]}
+RUN = {"workflow": "run", "kind": "run", "steps": [{"name": "w", "type": "external_event", "event": "e"}]}
+
+
+def on_each_store(dir, service):
+	for i, store in enumerate(STORES):
+		at = dir / str(i)
+		for flow in (ORDER | {"actions": {"Pay": {"kind": "http", "url": service.url + "/pay", "effect": "keyed"}}}, OWN, RUN):
+			write(at / f"workflows/{flow['workflow']}.json", flow)
+		write(at / "config.json", {"modules": {"order": {"janitor": {}}}})
+		with Server(at, "serve", "--db", store, "--workflows", "workflows", "--config", "config.json") as hapax:
+			yield hapax
+
+
+def create(hapax, id, data, status=201):
+	return hapax.json("POST", "/api/v1/entities/order", {"id": id, "data": data}, status=status)
+
+
+def page(hapax, status=200, path="/api/v1/entities/order", **query):
+	return hapax.json("GET", f"{path}?{urllib.parse.urlencode(query)}", status=status)
+
+
+def ids(hapax, **query):
+	found, cursor = [], None
+	while True:
+		answer = page(hapax, **query, **({"cursor": cursor} if cursor else {}))
+		found += [item["id"] for item in answer["items"]]
+		cursor = answer["cursor"]
+		if not cursor:
+			return found
+
+
+def test_entities_are_found(dir):
+	with Service() as service:
+		service.answer = (200, b'{"receipt": "r-7"}')
+		for hapax in on_each_store(dir, service):
+			for n in range(12):
+				made = create(hapax, f"o-{n}", {"customer": f"c-{n % 3}", "total": n * 10})
+			assert made["attributes"] == {"customer": "c-2", "total": 110}, made
+			assert "attributes" not in create(hapax, "bare", {"customer": {"a": 1}})
+			assert ids(hapax, where='customer == "c-1"') == ["o-10", "o-7", "o-4", "o-1"]
+			assert ids(hapax, where='customer == "c-1"', order="createdAt", limit=1) == ["o-1", "o-4", "o-7", "o-10"]
+			assert ids(hapax, where="total >= 80 and total < 110", order="-total", limit=2) == ["o-10", "o-9", "o-8"]
+			assert ids(hapax, where='id == "o-5"') == ["o-5"]
+			assert ids(hapax, where="customer == null") == ["bare"]
+			assert ids(hapax, where='total <= 10', status="paid") == []
+			assert ids(hapax, where='held == true') == []
+			found = page(hapax, where='id == "o-5"')["items"][0]
+			assert found == hapax.json("GET", "/api/v1/entities/order/o-5"), found
+			# What a step saves, and what a caller changes.
+			fired = hapax.json("POST", "/api/v1/entities/order/o-5/steps/pay", {}, status=200)
+			assert fired["entity"]["attributes"] == {"customer": "c-2", "total": 50, "receipt": "r-7"}, fired
+			assert ids(hapax, where='receipt == "r-7" and status == "paid"') == ["o-5"]
+			changed = hapax.json("POST", "/api/v1/entities/order/o-5/data", {"data": {"customer": "c-9"}, "version": 3}, status=200)
+			assert changed["attributes"]["customer"] == "c-9", changed
+			assert ids(hapax, where='customer == "c-9"') == ["o-5"]
+			assert "o-5" not in ids(hapax, where='customer == "c-2"')
+			# Another workspace has none of it.
+			other = [("Hapax-Workspace", "other")]
+			assert hapax.json("GET", "/api/v1/entities/order?where=total%20%3E%3D%200", headers=other, status=200)["items"] == []
+
+
+def test_what_is_refused(dir):
+	with Service() as service:
+		for hapax in on_each_store(dir, service):
+			def refused(position=None, words="", **query):
+				problem = page(hapax, status=400, **query)
+				assert problem["code"] == "BAD_QUERY" and problem.get("position") == position and words in problem["detail"], problem
+			refused(1, 'did you mean "customer"', where='custmer == "c-1"')
+			refused(11, "status", where='status == "paied"')
+			refused(words="updatedAt", order="-updatedAt")
+			refused(words='did you mean "total"', order="totl")
+			refused(words="updatedAt", order="updatedAt", path="/api/v1/workflow-runs")
+			assert page(hapax, status=400, where="total > 1", held="true")["code"] == "VALIDATION_ERROR"
+			assert page(hapax, status=400, where="total > 1", cursor="run_1")["code"] == "VALIDATION_ERROR"
+			assert page(hapax, status=404, path="/api/v1/entities/odrer", where="total > 1")["code"] == "NOT_FOUND"
+
+
+def test_another_definition_is_followed(dir):
+	with Service() as service:
+		for hapax in on_each_store(dir, service):
+			hapax.json("POST", "/api/v1/entities/own", {"id": "x", "data": {"n": 5}}, status=201)
+			hapax.json("PUT", "/api/v1/definitions/own", OWN | {"attributes": {"n": ".data.n"}}, status=200)
+			assert ids(hapax, path="/api/v1/entities/own", where="n == 5") == []
+			hapax.json("POST", "/api/v1/entities/own/x/steps/go", {}, status=200)
+			assert ids(hapax, path="/api/v1/entities/own", where="n == 5") == ["x"]
+
+
+server.run(globals())
+END
