@@ -14,6 +14,7 @@
 #define ARGUMENTS_BYTES_MAX (1u << 20)
 
 static const char no_bulk[] = "there is no such bulk";
+static const char expired[] = "the bulk has ended long ago, and only its key is kept";
 
 static void write_bulk(const struct bulk_row *row, struct strbuf *text)
 {
@@ -134,9 +135,14 @@ static void bulk_selected(struct seat *seat, enum hx_code code)
 	/* It is there, and whoever has gone on with it selects the rest. */
 	if (code == HX_CLAIM_FAILED)
 		code = HX_OK;
-	if (!code && s->existed && !is_same(&s->spec, &s->row.spec))
+	if (!code && s->existed && s->row.expired)
+		code = HX_RUN_EXPIRED;
+	else if (!code && s->existed && !is_same(&s->spec, &s->row.spec))
 		code = HX_KEY_REUSED;
-	api_task_end(&c->task, code, code == HX_KEY_REUSED ? "this key has another bulk" : NULL,
+	api_task_end(&c->task, code,
+		     code == HX_KEY_REUSED    ? "this key has another bulk"
+		     : code == HX_RUN_EXPIRED ? expired
+					      : NULL,
 		     &(struct api_told){s->dry ? 200 : 202, 0, write_started, s});
 }
 
@@ -173,6 +179,8 @@ static enum hx_code add_bulk(const struct db_rows *rows, struct strbuf *text, bo
 
 	if (!bulk_row_take(rows, &arena, &row))
 		return HX_NOT_FOUND;
+	if (row.expired)
+		return HX_RUN_EXPIRED;
 	write_bulk(&row, text);
 	*ret_over = row.completed_at != 0;
 	return arena.failed ? HX_TOO_LARGE : HX_OK;
@@ -185,7 +193,7 @@ static enum hx_code show_bulk(struct api_wait *wait, const struct unit_result *r
 
 static const char *bulk_detail(enum hx_code code)
 {
-	return code == HX_NOT_FOUND ? no_bulk : NULL;
+	return code == HX_NOT_FOUND ? no_bulk : code == HX_RUN_EXPIRED ? expired : NULL;
 }
 
 void api_bulk_show(struct http_call *call)
@@ -206,10 +214,12 @@ static void build_cancel(struct api_query *query, struct unit *unit)
 
 static enum hx_code answered_cancel(struct api_query *query, const struct unit_result *result)
 {
+	enum hx_code code;
 	bool over;
 
-	query->detail = no_bulk;
-	return add_bulk(&result->rows[1], &query->text, &over);
+	code = add_bulk(&result->rows[1], &query->text, &over);
+	query->detail = bulk_detail(code);
+	return code;
 }
 
 void api_bulk_cancel(struct http_call *call)
@@ -232,8 +242,14 @@ static void build_bulk_items(struct api_query *query, struct unit *unit)
 
 static enum hx_code check_bulk(struct api_query *query, const struct unit_result *result)
 {
-	query->detail = no_bulk;
-	return result->rows[0].n ? HX_OK : HX_NOT_FOUND;
+	enum hx_code code = HX_NOT_FOUND;
+	struct bulk_row row;
+
+	LOCAL_ARENA(arena, ROW_BYTES_MAX);
+	if (bulk_row_take(&result->rows[0], &arena, &row))
+		code = row.expired ? HX_RUN_EXPIRED : HX_OK;
+	query->detail = bulk_detail(code);
+	return code;
 }
 
 static void add_bulk_item(struct api_query *query, const struct db_rows *rows, size_t i)

@@ -179,6 +179,9 @@ static void add_turn(struct strbuf *text, const struct function_turn *turn, int6
 	strbuf_add_char(text, '}');
 }
 
+static const char too_many_polls[] =
+	"20000 names and versions of functions have been polled for in this workspace within 30 days: there is no room for others";
+
 static void function_claim_done(struct seat *seat, enum hx_code code)
 {
 	struct function_claim_call *cc = (struct function_claim_call *)seat;
@@ -187,7 +190,7 @@ static void function_claim_done(struct seat *seat, enum hx_code code)
 
 	atomic_fetch_sub(&api_of(call)->claiming, 1);
 	if (code) {
-		http_respond_code(call->exchange, code, NULL);
+		http_respond_code(call->exchange, code, cc->claim.full ? too_many_polls : NULL);
 		api_task_free(&cc->task);
 		return;
 	}

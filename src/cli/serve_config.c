@@ -100,6 +100,7 @@ void serve_config_settle(struct serve_config *next, const struct serve_config *n
 	in_force.retain_runs_ms = next->config.retain_runs_ms;
 	in_force.retain_batches_ms = next->config.retain_batches_ms;
 	in_force.retain_jobs_ms = next->config.retain_jobs_ms;
+	in_force.retain_bulks_ms = next->config.retain_bulks_ms;
 	in_force.log_level = next->config.log_level;
 	next->config = in_force;
 }

@@ -99,6 +99,7 @@ struct engine_options {
 	X(hooks_refused, "Deliveries to hooks without a signature that fits, or to none; nothing is kept of them.") \
 	X(hooks_failed, "Deliveries to hooks that were answered with another error; nothing is kept of them.") \
 	X(hooks_expired, "Rows of deliveries to hooks that retention has deleted.") \
+	X(bulks_expired, "Pages of bulks that retention has deleted: of each at most 5,000 items.") \
 	X(entry_locked, "Calls refused by the entry lock.") \
 	X(entry_lock_unavailable, "Calls let through because the lock's store was down.")
 

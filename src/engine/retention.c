@@ -6,6 +6,8 @@
 #include "engine/engine.h"
 #include "engine/feeder.h"
 #include "flow/batch_retention.h"
+#include "flow/bulk.h"
+#include "flow/function.h"
 #include "flow/hook.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
@@ -23,14 +25,14 @@ struct kept {
 	void (*scan)(struct unit *unit, int64_t age_ms, int64_t limit);
 	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
 	_Atomic int64_t age_ms;                                             /* NEVER: kept for ever */
-	_Atomic uint64_t *expired;
+	_Atomic uint64_t *expired;                                          /* NULL: not counted */
 	const struct engine_parts *parts; /* NULL: not started */
 	struct feeder feeder;
 };
 
 struct retention {
 	const struct engine_parts *parts;
-	struct kept runs, batches, jobs, hooks;
+	struct kept runs, batches, jobs, hooks, bulks, polls;
 };
 
 struct expiry {
@@ -65,7 +67,8 @@ static enum hx_code retention_answered(struct single *single, const struct unit_
 {
 	const struct expiry *expiry = single->context;
 
-	atomic_fetch_add(expiry->kept->expired, result->verdict == UNIT_WON);
+	if (expiry->kept->expired)
+		atomic_fetch_add(expiry->kept->expired, result->verdict == UNIT_WON);
 	return HX_OK;
 }
 
@@ -158,6 +161,16 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 			r, &r->hooks,
 			(struct kept){.scan = hook_scan_expired, .expire = hook_expire, .expired = &m->hooks_expired},
 			config->hooks_n ? HOOK_ROWS_AGE_MS : 0);
+	if (!code)
+		code = retention_keep(
+			r, &r->bulks,
+			(struct kept){.scan = bulk_scan_expired, .expire = bulk_expire, .expired = &m->bulks_expired},
+			config->retain_bulks_ms);
+	if (!code)
+		code = retention_keep(
+			r, &r->polls,
+			(struct kept){.scan = function_poll_scan_expired, .expire = function_poll_expire},
+			FUNCTION_POLLED_FOR_MS);
 	return code ? code
 		    : retention_keep(r, &r->jobs,
 				     (struct kept){.scan = job_scan_expired,
@@ -187,5 +200,7 @@ void retention_free(struct retention *retention)
 	feeder_release(&retention->batches.feeder);
 	feeder_release(&retention->jobs.feeder);
 	feeder_release(&retention->hooks.feeder);
+	feeder_release(&retention->bulks.feeder);
+	feeder_release(&retention->polls.feeder);
 	free(retention);
 }

@@ -6,10 +6,10 @@
 /* clang-format off */
 
 #define LEASE_SQL "5000" /* BULK_LEASE_MS */
-#define ROW "subject, workspace, requester, bulk_key, verb, kind, condition, arguments, state, after_id, selected, created_at, completed_at"
-#define ROW_OUT "itttttttt" "iiii"
+#define ROW "subject, workspace, requester, bulk_key, verb, kind, condition, arguments, state, after_id, selected, created_at, completed_at, expired"
+#define ROW_OUT "itttttttt" "iiiii"
 
-enum { SUBJECT, WORKSPACE, REQUESTER, KEY, VERB, KIND, CONDITION, ARGUMENTS, STATE, AFTER_ID, SELECTED, CREATED_AT, COMPLETED_AT, COUNTS };
+enum { SUBJECT, WORKSPACE, REQUESTER, KEY, VERB, KIND, CONDITION, ARGUMENTS, STATE, AFTER_ID, SELECTED, CREATED_AT, COMPLETED_AT, EXPIRED, COUNTS };
 
 DB_STMT(stmt_create, "bulk_create", "ittttttti", "",
 	"INSERT INTO hx_bulk (subject, workspace, requester, bulk_key, verb, kind, condition, arguments, state, due_at, created_at)"
@@ -77,6 +77,24 @@ DB_STMT(stmt_cancel, "bulk_cancel", "it", "",
 	"UPDATE hx_bulk SET state = 'CANCELLING', due_at = hx_now_ms() WHERE subject = ?1 AND workspace = ?2"
 	" AND state IN ('SELECTING', 'RUNNING')");
 
+DB_STMT(stmt_scan_expired, "bulk_scan_expired", "ii", "i",
+	"SELECT subject FROM hx_bulk WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired < 2 ORDER BY completed_at LIMIT ?2");
+
+DB_STMT(stmt_expire, "bulk_expire", "ii", "",
+	"UPDATE hx_bulk SET expired = 1, condition = '', arguments = '{}', requester = '' WHERE subject = ?1"
+	" AND expired < 2"
+	" AND completed_at <= hx_now_ms() - ?2"); /* mutant: bulk-expired-early -> " AND ?2 >= 0"); */
+
+DB_STMT(stmt_drop_items, "bulk_expire_items", "i", "",
+	"DELETE FROM hx_bulk_item WHERE bulk = ?1 AND n IN (SELECT o.n FROM hx_bulk_item o WHERE o.bulk = ?1 ORDER BY o.n LIMIT 5000)");
+
+#define EMPTY " AND NOT EXISTS (SELECT 1 FROM hx_bulk_item i WHERE i.bulk = ?1)"
+DB_STMT(stmt_gone, "bulk_expire_gone", "i", "", "UPDATE hx_bulk SET expired = 2 WHERE subject = ?1 AND bulk_key IS NOT NULL" EMPTY);
+DB_STMT(stmt_drop, "bulk_expire_drop", "i", "",
+	"DELETE FROM hx_bulk WHERE subject = ?1"
+	" AND bulk_key IS NULL" /* mutant: bulk-key-forgotten */
+	EMPTY);
+
 DB_STMT(stmt_list, "bulk_list_items", "itii", "iitt",
 	"SELECT n, subject, result, code FROM hx_bulk_item WHERE bulk = ?1 AND n >= ?3"
 	" AND EXISTS (SELECT 1 FROM hx_bulk b WHERE b.subject = ?1 AND b.workspace = ?2) ORDER BY n LIMIT ?4");
@@ -127,6 +145,7 @@ bool bulk_row_take(const struct db_rows *rows, struct arena *arena, struct bulk_
 		.selected = cells[SELECTED].i,
 		.created_at = cells[CREATED_AT].i,
 		.completed_at = cell_int(&cells[COMPLETED_AT]),
+		.expired = cells[EXPIRED].i != 0,
 	};
 	if (rows->columns > COUNTS) {
 		row->done = cells[COUNTS].i;
@@ -195,4 +214,18 @@ void bulk_cancel(struct unit *unit, struct slice workspace, int64_t subject)
 void bulk_list_items(struct unit *unit, struct slice workspace, int64_t subject, int64_t from, int64_t limit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_int(subject), db_text(workspace), db_int(from), db_int(limit));
+}
+
+void bulk_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_expired, db_int(age_ms), db_int(limit));
+}
+
+void bulk_expire(struct unit *unit, int64_t subject, int64_t age_ms)
+{
+	unit_keep_apart(unit, subject); /* it has no row of a subject */
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(subject), db_int(age_ms));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_items, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_gone, db_int(subject));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(subject));
 }

@@ -12,6 +12,9 @@
  *  B4  Nothing stays behind: a bulk that is not over is due. While a node works on it, due_at is BULK_LEASE_MS ahead. That is no lock:
  *      two that work on one bulk at once are kept apart by B1 and B2.
  *
+ * Retention: so long after its end it is expired, and its items go, a page at a time; then so does it, unless it has a key, which stays:
+ * the same request would be carried out again.
+ *
  * A cancel ends what is open; an item that is under way at that moment may still be done, and then says so.
  */
 #pragma once
@@ -50,6 +53,7 @@ struct bulk_row {
 	struct slice state;
 	int64_t after_id, selected, created_at, completed_at; /* 0: not */
 	int64_t done, unchanged, refused, skipped, cancelled;
+	bool expired; /* its items are gone, or going */
 };
 
 /* LOST: the key has one. It is SELECTING, and this node's for a while. */
@@ -86,6 +90,11 @@ void bulk_item_ended(struct unit *unit, int64_t bulk, int64_t n, const char *res
 /* All hands are done: it is over, if nothing is open; else it is due again. Of one that is cancelled, a slice is closed. */
 void bulk_finish(struct unit *unit, const struct stamp *stamp, int64_t subject);
 void bulk_cancel(struct unit *unit, struct slice workspace, int64_t subject);
+
+/* Those that ended so long ago, the oldest first. */
+void bulk_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
+/* A page of its items goes, and after the last one it. LOST: it has not ended so long ago, or is gone. */
+void bulk_expire(struct unit *unit, int64_t subject, int64_t age_ms);
 
 /* Woken by its end. */
 static inline int64_t bulk_end_topic(int64_t subject)

@@ -52,6 +52,7 @@
 #define FUNCTION_ENTRY_BYTES 64           /* what an entry counts beside its texts */
 #define FUNCTION_LAPSES_MAX 10
 #define FUNCTION_POLLED_FOR_MS (INT64_C(30) * 86400000) /* so long after its last poll a name can be started */
+#define FUNCTION_POLLS_MAX 20000                        /* names and versions that are known in a workspace */
 
 /* Whoever looks for functions that are due sleeps on this topic. */
 #define FUNCTION_TOPIC (INT64_MAX - 4)
@@ -467,6 +468,7 @@ struct function_claim {
 	struct arena *arena;
 	size_t n;
 	struct function_turn *turns; /* in the arena */
+	bool full;                   /* with HX_TOO_LARGE: the workspace has FUNCTION_POLLS_MAX names and versions */
 	/* private */
 	struct stamp stamp;
 	struct slice names, pairs, rows, ids; /* JSON, as the statements read them */
@@ -479,6 +481,11 @@ size_t function_claim_took(const struct function_claim *claim, const struct lane
 
 /* ---- units ---- */
 
+/* It is polled for these; rows: JSON [[name, version], …]. LOST: there is no room for what is new among them. */
+void function_poll(struct unit *unit, struct slice workspace, struct slice rows);
+/* What nobody has polled for so long, a unit's worth: the subject is any number. LOST: there is none. */
+void function_poll_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
+void function_poll_expire(struct unit *unit, int64_t subject, int64_t age_ms);
 /* The rows of a function, in the unit that creates its run, after its verdict. REFUSED: nobody polls for it. */
 void function_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
 /* Functions that a node has to look at. */

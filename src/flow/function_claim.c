@@ -21,14 +21,6 @@
 
 /* clang-format off */
 
-/* Rows: name, version. Written once a minute at most. */
-#define REFRESH " ON CONFLICT (workspace, name, version) DO UPDATE SET at = excluded.at WHERE hx_function_poll.at < excluded.at - 60000"
-DB_STMT(stmt_poll, "function_poll", "tt", "",
-	"INSERT INTO hx_function_poll (workspace, name, version, at) SELECT ?1, json_extract(value, '$[0]'), json_extract(value, '$[1]'),"
-	" hx_now_ms() FROM json_each(?2) WHERE true" REFRESH,
-	.pg_sql = "INSERT INTO hx_function_poll (workspace, name, version, at) SELECT DISTINCT ?1, r->>0, r->>1, (SELECT hx_now_ms())"
-		  " FROM json_array_elements(?2::json) AS t(r)" REFRESH);
-
 /* ?2: names. ?3: pairs of name and version, in one text that no other pair has. */
 #define TURNS(name)                                                                                                    \
 	" f.workspace = ?1"                                                       \
@@ -195,10 +187,11 @@ static void go_claim(struct function_claim *c, const struct answer *answer)
 
 static void take_polled(struct function_claim *c, const struct answer *answer)
 {
+	c->full = answer->result->verdict == UNIT_LOST;
 	if (answer->result->verdict == UNIT_WON)
 		go_claim(c, answer);
 	else
-		task_end(&c->task, HX_STORE_UNAVAILABLE);
+		task_end(&c->task, c->full ? HX_TOO_LARGE : HX_STORE_UNAVAILABLE);
 }
 
 static void note_claimed(struct function_claim *c, const struct db_rows *rows)
@@ -304,7 +297,7 @@ static void take_paged(struct function_claim *c, const struct answer *answer)
 static void build_poll(const struct function_claim *c, struct unit *unit)
 {
 	unit->op = 0;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_poll, db_text(c->rq->workspace), db_text(c->rows));
+	function_poll(unit, c->rq->workspace, c->rows);
 }
 
 static void build_claim(const struct function_claim *c, struct unit *unit)

@@ -205,6 +205,7 @@ static const struct field retention_fields[] = {
 	{"runs",    FIELD_DURATION(struct config, retain_runs_ms)},
 	{"batches", FIELD_DURATION(struct config, retain_batches_ms)},
 	{"jobs",    FIELD_DURATION(struct config, retain_jobs_ms)},
+	{"bulks",   FIELD_DURATION(struct config, retain_bulks_ms)},
 	{0}};
 static const struct field exec_fields[] = {{"enabled", FIELD_BOOL(struct config, exec_enabled)}, {0}};
 static const struct field outbound_fields[] = {{"allow", FIELD_OWN(read_networks)}, {0}};

@@ -39,13 +39,13 @@ struct config {
 	struct secret_rules secrets;
 	size_t hooks_n;
 	const struct hook_config *hooks;
-	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms; /* 0: for ever */
-	const char *db, *listen, *workflows, *node;                /* NULL: not set here */
-	const char *sql_role;                                      /* that sql actions run as; NULL: the store's own */
-	int64_t max_body_bytes;                                    /* default 16 MiB */
-	enum log_level log_level;                                  /* default info */
-	int64_t store_timeout_ms;                                  /* default 2s */
-	int64_t drain_notice_ms;                                   /* default 0: none */
+	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms, retain_bulks_ms; /* 0: for ever */
+	const char *db, *listen, *workflows, *node;                                 /* NULL: not set here */
+	const char *sql_role;     /* that sql actions run as; NULL: the store's own */
+	int64_t max_body_bytes;   /* default 16 MiB */
+	enum log_level log_level; /* default info */
+	int64_t store_timeout_ms; /* default 2s */
+	int64_t drain_notice_ms;  /* default 0: none */
 };
 
 /* Defaults only. */

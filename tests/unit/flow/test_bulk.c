@@ -275,6 +275,62 @@ static void migrates_those_that_fit(void **state)
 		"77 of 4 {\"client\":\"sc-1\"}, 78 of 3 {\"customer\":\"sc-1\"}, 79 of 3 {\"customer\":\"sc-2\"}"));
 }
 
+static enum unit_verdict expire(struct world *w, int64_t age_ms)
+{
+	(void)world_begin(w);
+	bulk_expire(&w->unit, BULK, age_ms);
+	return world_run(w);
+}
+
+static void go_through_with_it(struct world *w)
+{
+	set_scene(w);
+	assert_int_equal(freeze(w, 0, 78, "[77,78]", 2, true), UNIT_WON);
+	assert_int_equal(expire(w, 0), UNIT_LOST); /* it is under way */
+	assert_int_equal(work(w), HX_OK);
+	finish(w);
+	assert_true(says(w, &stmt_state, "COMPLETED 2"));
+	w->clock.wall.ms += 1000;
+}
+
+static const struct db_stmt stmt_left = {
+	.name = "test_bulk_left",
+	.sql = "SELECT (SELECT count(*) FROM hx_bulk_item) || ' ' || coalesce((SELECT expired || condition || arguments FROM hx_bulk), 'gone')",
+	.in = "",
+	.out = "t",
+};
+
+static void what_ended_long_ago_goes(void **state)
+{
+	struct world *w = *state;
+
+	go_through_with_it(w);
+	MUST_HOLD(expire(w, 1001) == UNIT_LOST, "a bulk is deleted before its time");
+	assert_true(says(w, &stmt_items, "0 77 done, 1 78 done"));
+	/* More than a page: it is expired at once, and goes with the last of them. */
+	sql(w, "WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n < 7000)"
+	       " INSERT INTO hx_bulk_item (bulk, n, subject, result) SELECT 900000, n, n, 'done' FROM c");
+	assert_int_equal(expire(w, 1000), UNIT_WON);
+	assert_true(says(w, &stmt_left, "2001 1{}"));
+	assert_int_equal(expire(w, 1000), UNIT_WON);
+	assert_true(says(w, &stmt_left, "0 gone"));
+	assert_int_equal(expire(w, 1000), UNIT_LOST);
+}
+
+static void its_key_stays(void **state)
+{
+	struct world *w = *state;
+
+	go_through_with_it(w);
+	sql(w, "UPDATE hx_bulk SET bulk_key = 'k'");
+	assert_int_equal(expire(w, 1000), UNIT_WON);
+	MUST_HOLD(says(w, &stmt_left, "0 2{}"), "a late retry is carried out again: its key is gone");
+	(void)world_begin(w);
+	bulk_scan_expired(&w->unit, 1000, 10);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_int_equal(w->result.rows[0].n, 0);
+}
+
 static void arguments_fit_the_verb(void **state)
 {
 	static const struct {
@@ -314,10 +370,16 @@ static void arguments_fit_the_verb(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_slice_is_selected_once),          TEST(a_cancel_ends_the_selection),
-		TEST(a_selection_goes_on_after_a_crash), TEST(each_is_done_and_told_in_one_unit),
-		TEST(what_matches_no_longer_is_left),    TEST(migrates_those_that_fit),
-		TEST(an_item_is_forgotten_with_its_end), TEST(arguments_fit_the_verb),
+		TEST(a_slice_is_selected_once),
+		TEST(a_cancel_ends_the_selection),
+		TEST(a_selection_goes_on_after_a_crash),
+		TEST(each_is_done_and_told_in_one_unit),
+		TEST(what_matches_no_longer_is_left),
+		TEST(migrates_those_that_fit),
+		TEST(an_item_is_forgotten_with_its_end),
+		TEST(arguments_fit_the_verb),
+		TEST(what_ended_long_ago_goes),
+		TEST(its_key_stays),
 	};
 
 	ONLY_THE_NAMED(argc, argv);

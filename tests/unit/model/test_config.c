@@ -53,7 +53,7 @@ static void the_contracts_example(void **state)
 {
 	(void)state;
 	clean("{ 'modules': { 'billing': { 'janitor': { 'every': '2m', 'stuck_after': '5m' } } },\n"
-	      "  'entry_lock_store': 'redis://127.0.0.1:6379/0', 'retention': { 'runs': '30d', 'batches': '30d', 'jobs': '7d' },\n"
+	      "  'entry_lock_store': 'redis://127.0.0.1:6379/0', 'retention': { 'runs': '30d', 'batches': '30d', 'jobs': '7d', 'bulks': '90d' },\n"
 	      "  'lease': '60s', 'exec': { 'enabled': false }, 'outbound': { 'allow': ['10.0.0.0/8'] } }");
 	assert_string_equal(config.file, "c.json");
 	assert_int_equal(config.modules_n, 1);
@@ -65,6 +65,7 @@ static void the_contracts_example(void **state)
 	assert_string_equal(config.entry_lock_store, "redis://127.0.0.1:6379/0");
 	assert_int_equal(config.retain_runs_ms, INT64_C(30) * 86400000);
 	assert_int_equal(config.retain_jobs_ms, INT64_C(7) * 86400000);
+	assert_int_equal(config.retain_bulks_ms, INT64_C(90) * 86400000);
 	assert_int_equal(config.outbound_n, 1);
 	assert_string_equal(config.outbound_allow[0], "10.0.0.0/8");
 }
