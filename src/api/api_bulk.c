@@ -7,7 +7,6 @@
 #include "engine/readers.h"
 #include "flow/bulk_hand.h"
 #include "flow/bulk_select.h"
-#include "flow/run.h"
 
 #define TASK_BYTES_MAX (64u << 20)
 #define ROW_BYTES_MAX (4u << 20)
@@ -49,15 +48,11 @@ struct bulk_call {
 
 static bool read_verb(struct http_call *call, struct json body, struct bulk_spec *spec)
 {
-	static const char *const kinds[] = {"run", NULL};
-
-	if (!api_name_member(call, body, "verb", "verb is a string: what is done to each", &spec->verb) ||
-	    !api_name_member(call, body, "kind", "kind is a string: run", &spec->kind))
-		return false;
-	if (slice_is(spec->verb, "redrive"))
-		return api_refuse(call, HX_NOT_IMPLEMENTED, "this verb is not there in bulk yet");
-	return api_word_checked(call, spec->verb, bulk_verbs, "verb", HX_VALIDATION_ERROR) &&
-	       api_word_checked(call, spec->kind, kinds, "kind", HX_VALIDATION_ERROR);
+	return api_name_member(call, body, "verb", "verb is a string: what is done to each", &spec->verb) &&
+	       api_name_member(call, body, "kind", "kind is a string: run or job", &spec->kind) &&
+	       api_word_checked(call, spec->kind, bulk_kinds, "kind", HX_VALIDATION_ERROR) &&
+	       api_word_checked(call, spec->verb, bulk_noun(spec->kind)->verbs, "verb of this kind",
+				HX_VALIDATION_ERROR);
 }
 
 static bool read_arguments(struct http_call *call, struct json body, struct bulk_spec *spec)
@@ -88,13 +83,13 @@ static bool read_bulk(struct http_call *call, struct bulk_call *c)
 	if (!json_find(body, slice_str("where"), &value) || json_type(value) != JSON_STRING)
 		return api_invalid(call, "where is a string: the condition, which cannot be left out");
 	spec->condition = json_string_decode(value, call->arena);
-	*search = (struct search){.of = WHERE_RUN, .workspace = api_workspace(call), .kind = run_kind(), .up = true};
-	search->known = api_attributes(call, WHERE_RUN, /* workflow= */ NULL);
-	if (!spec->condition.p || !search->known ||
-	    !api_where(call, WHERE_RUN, run_statuses, spec->condition, &search->where))
-		return false;
 	spec->workspace = api_workspace(call);
 	spec->requester = api_requester(call);
+	*search = bulk_search(spec);
+	search->known = api_attributes(call, search->of, /* workflow= */ NULL);
+	if (!spec->condition.p || !search->known ||
+	    !api_where(call, search->of, bulk_noun(spec->kind)->statuses, spec->condition, &search->where))
+		return false;
 	return !json_find(body, slice_str("idempotencyKey"), &value) ||
 	       api_key_checked(call, value, "idempotencyKey", &spec->key);
 }
@@ -246,8 +241,10 @@ static enum hx_code check_bulk(struct api_query *query, const struct unit_result
 	struct bulk_row row;
 
 	LOCAL_ARENA(arena, ROW_BYTES_MAX);
-	if (bulk_row_take(&result->rows[0], &arena, &row))
+	if (bulk_row_take(&result->rows[0], &arena, &row)) {
 		code = row.expired ? HX_RUN_EXPIRED : HX_OK;
+		query->of = bulk_noun(row.spec.kind) ? bulk_noun(row.spec.kind)->kind : "run";
+	}
 	query->detail = bulk_detail(code);
 	return code;
 }
@@ -258,7 +255,7 @@ static void add_bulk_item(struct api_query *query, const struct db_rows *rows, s
 	struct strbuf *text = &query->text;
 
 	strbuf_add_char(text, '{');
-	json_more_id(text, "subject", "run", db_cell(rows, i, BULK_ITEM_SUBJECT)->i);
+	json_more_id(text, "subject", query->of, db_cell(rows, i, BULK_ITEM_SUBJECT)->i);
 	json_more_text(text, "result", result->type == DB_NULL ? slice_of(NULL, 0) : result->s);
 	if (code->type != DB_NULL)
 		json_more_text(text, "code", code->s);

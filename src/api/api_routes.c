@@ -182,7 +182,7 @@ static const struct route routes[] = {
 
 	{"POST", "/api/v1/bulk", api_bulk_create, ROUTE_EXECUTE, "Does one thing to all that match a condition, once to each.",
 	 .id = "startBulk", .body = "BulkCreate", .answers = {{202, "BulkStarted"}, {200, "BulkCounted"}},
-	 .errors = {HX_BAD_QUERY, HX_KEY_REUSED, HX_RUN_EXPIRED, HX_NOT_IMPLEMENTED, HX_OUTCOME_UNKNOWN}},
+	 .errors = {HX_BAD_QUERY, HX_KEY_REUSED, HX_RUN_EXPIRED, HX_OUTCOME_UNKNOWN}},
 	{"GET", "/api/v1/bulk/{id}", api_bulk_show, ROUTE_READ, "Shows a bulk, or waits for its end.",
 	 .id = "getBulk", .query = {{"wait", "Wait"}}, .answers = {{200, "Bulk"}}, .errors = {HX_RUN_EXPIRED}},
 	{"GET", "/api/v1/bulk/{id}/items", api_bulk_items, ROUTE_READ, "Lists what was selected, with what has come of it.",

@@ -1,5 +1,5 @@
 /*
- * hapax bulk: one thing to all runs that match, and how far it is.
+ * hapax bulk: one thing to all runs, or jobs, that match, and how far it is.
  *
  *	bulk      bulk_0ajj0c1cvs401
  *	does      cancel, where customer == "c-1"
@@ -105,7 +105,7 @@ static enum hx_code rewrite_body(struct client *client, const char *verb, struct
 		return arena_error(&client->arena, err);
 	client_next(client, BULK_PATH);
 	question_text(client, "verb", verb);
-	question_text(client, "kind", "run");
+	question_text(client, "kind", strcmp(verb, "redrive") == 0 ? "job" : "run");
 	it = json_iter_of(json_trust(flat));
 	while (json_iter_member(&it, &name, &value)) {
 		if (slice_in(name.raw, outside)) {

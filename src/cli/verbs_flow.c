@@ -52,8 +52,9 @@
 #define ACCOUNT_TEXT "{id}: balance {balance}[{?duplicate}, the credit was there already: nothing was done]"
 #define SCHEDULE_TEXT "{name}: [{?paused}paused|{next/0}]"
 /* As it was answered at its start, or as it is by now. */
-#define BULK_TEXT \
-	"[{?dryRun}{+selected} run[{selected=1}|s] would be selected: nothing was done" \
+#define BULK_TEXT BULK_TEXT_OF("run")
+#define BULK_TEXT_OF(what) \
+	"[{?dryRun}{+selected} " what "[{selected=1}|s] would be selected: nothing was done" \
 	"|{id}: [{status}, ]{+selected} selected[{?status}: {+done} done, {+unchanged} unchanged, {+refused} refused, {+skipped} skipped" \
 	"[{?cancelled}, {cancelled} cancelled]]]"
 #define CLAIM_WORDS "{claim/step} by {claim/requester}"
@@ -75,13 +76,15 @@
 	       .alone = true)
 
 /* One thing to all that match. */
-#define BULK_OPTIONS(more, ...) \
-	OPTION("where", "CONDITION", "all runs of which this is true: 'customer == \"c-1\" and status == \"FAILED\"'" more, \
+#define BULK_OPTIONS_OF(what, condition, more, ...) \
+	OPTION("where", "CONDITION", "all " what " of which this is true: '" condition "'" more, \
 	       TO(TEXT), __VA_ARGS__), \
 		OPTION("dry-run", NULL, "only says how many they are", TO(JSON, "dryRun")), \
 		OPTION("key", "KEY", "one bulk for this key, however often it is started [default: none]", \
 		       TO(TEXT, "idempotencyKey")), \
 		OPTION_WAIT
+#define BULK_OPTIONS(more, ...) BULK_OPTIONS_OF("runs", "customer == \"c-1\" and status == \"FAILED\"", more, __VA_ARGS__)
+#define BULK_NEEDS_OF(what, condition) BULK_OPTIONS_OF(what, condition, "", .needed = true)
 #define BULK_NEEDS BULK_OPTIONS("", .needed = true)
 #define BULK_EXITS WAIT_EXITS, {HX_KEY_REUSED, "the key has another bulk, or the request is not valid"}
 
@@ -384,7 +387,7 @@ const struct command verbs_flow[] = {
 	{"schedule", "delete", "NAME", "deletes a schedule; what it has started goes on",
 	 "DELETE", SCHEDULE, LINE("{name}: deleted")},
 
-	/* ---- bulks: their verbs are those of runs ---- */
+	/* ---- bulks: their verbs are those of runs, and of jobs ---- */
 	{"bulk", "cancel", "[ID]", "cancels all runs that match; or ends a bulk, by its ID",
 	 "POST", BULK, LINE(BULK_TEXT),
 	 .options = {BULK_OPTIONS("; needed without an ID", .needed = false), OPTION_REASON},
@@ -413,6 +416,10 @@ const struct command verbs_flow[] = {
 	 .options = {BULK_NEEDS,
 		     OPTION("to", "N", "the version of their definition that they are to have", TO(NUMBER, "definitionVersion", .min = 1), .needed = true),
 		     OPTION("rename", "OLD=NEW", "steps that have another name there, with commas between several [default: none]", TO(NAMES, "steps"))},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
+	{"bulk", "redrive", NULL, "gives all parked jobs that match another try",
+	 "POST", BULK, LINE(BULK_TEXT_OF("job")),
+	 .options = {BULK_NEEDS_OF("jobs", "status == \"PARKED\" and queue == \"mail\"")},
 	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
 	{"bulk", "show", "ID", "shows how far a bulk is, or waits for its end",
 	 "GET", BULK "/{ID}", PRINTED_BY(bulk_print_picture),

@@ -2,6 +2,8 @@
 #include "flow/bulk.h"
 
 #include "db/columns.h"
+#include "flow/job.h"
+#include "flow/run.h"
 
 /* clang-format off */
 
@@ -102,6 +104,23 @@ DB_STMT(stmt_list, "bulk_list_items", "itii", "iitt",
 /* clang-format on */
 
 _Static_assert(BULK_LEASE_MS == 5000 && BULK_PAGE == 8 && BULK_CANCEL_SLICE == 5000, "as the statements have it");
+
+const char *const bulk_kinds[] = {"run", "job", NULL};
+
+const struct bulk_noun *bulk_noun(struct slice kind)
+{
+	static const char *const of_runs[] = {"cancel", "retry", "resume", "resolve", "signal", "migrate", NULL},
+				 *const of_jobs[] = {"redrive", NULL};
+	static const struct bulk_noun nouns[] = {
+		{"run", WHERE_RUN, run_statuses, of_runs, run_kind},
+		{"job", WHERE_JOB, job_statuses, of_jobs, job_kind},
+	};
+
+	for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++)
+		if (slice_is(kind, nouns[i].kind))
+			return &nouns[i];
+	return NULL;
+}
 
 void bulk_create(struct unit *unit, const struct stamp *stamp, const struct bulk_spec *s)
 {

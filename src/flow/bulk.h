@@ -22,6 +22,7 @@
 #include "base/arena.h"
 #include "db/unit.h"
 #include "flow/subject.h"
+#include "model/where.h"
 
 #define BULK_SELECTING "SELECTING"
 #define BULK_RUNNING "RUNNING"
@@ -39,6 +40,18 @@
 #define BULK_PAGE 8 /* items that a hand takes at once */
 #define BULK_CANCEL_SLICE 5000
 #define BULK_TOPIC (INT64_MAX - 5)
+
+/* What a bulk may be about, and what is done to it. */
+struct bulk_noun {
+	const char *kind; /* as callers say it, and what ids of it begin with */
+	enum where_kind of;
+	const char *const *statuses;
+	const char *const *verbs; /* ends with NULL */
+	int64_t (*subject_kind)(void);
+};
+extern const char *const bulk_kinds[]; /* ends with NULL */
+/* NULL: there is none of this kind. */
+const struct bulk_noun *bulk_noun(struct slice kind);
 
 /* What is wanted. Texts outlive whoever carries it out. */
 struct bulk_spec {

@@ -8,15 +8,16 @@
 #include "base/json_walk.h"
 #include "flow/answer.h"
 #include "flow/bulk_select.h"
+#include "flow/job.h"
 #include "flow/shapes.h"
 #include "model/text.h"
 #include "task/states.h"
 
-enum { HAND_NEW, HAND_READING, HAND_DOING, HAND_RECORDING, HAND_DONE };
+enum { HAND_NEW, HAND_READING, HAND_DOING, HAND_LOOKING, HAND_REDRIVING, HAND_RECORDING, HAND_DONE };
+
+#define LOSSES_MAX 5 /* to whoever else changes a job: then it is left for later */
 
 /* ---- what an item is told ---- */
-
-const char *const bulk_verbs[] = {"cancel", "retry", "resume", "resolve", "signal", "migrate", NULL};
 
 /* A member that is a string, decoded; .p NULL: it is not there, or none. */
 static struct slice text_member(struct json object, const char *name, struct arena *arena)
@@ -101,7 +102,7 @@ bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_
 	static const char *const of_signal[] = {"event", "data", NULL},
 				 *const of_resolve[] = {"step", "outcome", "output", "reason", NULL},
 				 *const of_migrate[] = {"definitionVersion", "steps", NULL},
-				 *const of_others[] = {"reason", NULL};
+				 *const of_redrive[] = {NULL}, *const of_others[] = {"reason", NULL};
 	struct json arguments = json_trust(spec->arguments);
 
 	if (slice_is(spec->verb, "signal")) {
@@ -118,6 +119,10 @@ bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_
 		*ret_words =
 			"the arguments of migrate are {\"definitionVersion\": N, \"steps\": {\"old name\": \"new name\"}}";
 		return has_only(arguments, of_migrate) && request_migrate(arguments, arena, rq, ret_words);
+	}
+	if (slice_is(spec->verb, "redrive")) {
+		*ret_words = "redrive has no arguments";
+		return has_only(arguments, of_redrive);
 	}
 	*ret_words = "the arguments of this verb are {\"reason\": TEXT}, of 1 to 500 bytes";
 	rq->kind = slice_is(spec->verb, "cancel") ? RUN_CANCEL : slice_is(spec->verb, "retry") ? RUN_RETRY : RUN_RESUME;
@@ -174,7 +179,7 @@ static enum hx_code item_check(struct run_along *along, const struct run_row *ro
 
 static void hand_next(struct bulk_hand *h, const struct answer *answer);
 
-static void hand_begin(struct bulk_hand *h, const struct answer *answer)
+static void hand_begin_run(struct bulk_hand *h, const struct answer *answer)
 {
 	struct run_verb_request *rq;
 	struct item_along *along;
@@ -204,6 +209,29 @@ static void hand_begin(struct bulk_hand *h, const struct answer *answer)
 	h->verb.task.kind->take(&h->verb.task, answer);
 	if (task_is_done(&h->verb.task))
 		hand_next(h, answer);
+}
+
+static void hand_look(struct bulk_hand *h, const struct answer *answer)
+{
+	h->verb.stamp = flow_stamp(answer);
+	task_go(&h->task, HAND_LOOKING);
+}
+
+static void hand_begin(struct bulk_hand *h, const struct answer *answer)
+{
+	h->losses = 0;
+	if (bulk_noun(h->row.spec.kind)->of == WHERE_JOB)
+		hand_look(h, answer);
+	else
+		hand_begin_run(h, answer);
+}
+
+static void hand_record(struct bulk_hand *h, const struct answer *answer, enum hx_code code)
+{
+	h->result = !code ? BULK_UNCHANGED : code == HX_NO_LONGER_MATCHES ? BULK_SKIPPED : BULK_REFUSED;
+	h->code = code ? slice_str(hx_code_name(code)) : slice_of(NULL, 0);
+	h->verb.stamp = flow_stamp(answer);
+	task_go(&h->task, HAND_RECORDING);
 }
 
 static void hand_go_on(struct bulk_hand *h, const struct answer *answer)
@@ -237,10 +265,7 @@ static void hand_next(struct bulk_hand *h, const struct answer *answer)
 		hand_go_on(h, answer);
 		return;
 	}
-	h->result = !code ? BULK_UNCHANGED : code == HX_NO_LONGER_MATCHES ? BULK_SKIPPED : BULK_REFUSED;
-	h->code = code ? slice_str(hx_code_name(code)) : slice_of(NULL, 0);
-	h->verb.stamp = flow_stamp(answer);
-	task_go(&h->task, HAND_RECORDING);
+	hand_record(h, answer, code);
 }
 
 static void hand_did(struct bulk_hand *h, const struct answer *answer)
@@ -248,6 +273,77 @@ static void hand_did(struct bulk_hand *h, const struct answer *answer)
 	h->verb.task.kind->take(&h->verb.task, answer);
 	if (task_is_done(&h->verb.task))
 		hand_next(h, answer);
+}
+
+/* ---- jobs ---- */
+
+/* The version was read before the row: what passes the guard of that version is what was read. */
+enum { LOOK_VERSION, LOOK_ROW };
+enum { SEEN_STATUS, SEEN_VERSION }; /* of subject_read() */
+#define REDRIVE_LINE_VERSION 0
+
+static bool hand_job_failed(struct bulk_hand *h, const struct answer *answer)
+{
+	enum unit_verdict verdict = answer->result->verdict;
+
+	if (verdict == UNIT_FAILED || verdict == UNIT_UNKNOWN)
+		task_end(&h->task,
+			 HX_STORE_UNAVAILABLE); /* the item is open, or has its result: whoever comes next sees */
+	return verdict == UNIT_FAILED || verdict == UNIT_UNKNOWN;
+}
+
+static void hand_looked(struct bulk_hand *h, const struct answer *answer)
+{
+	const struct db_rows *version = &answer->result->rows[LOOK_VERSION], *row = &answer->result->rows[LOOK_ROW];
+
+	if (hand_job_failed(h, answer))
+		return;
+	if (version->n == 0 || row->n == 0) {
+		hand_record(h, answer, HX_NOT_FOUND);
+	} else if (!search_holds(h->where, row, 0)) { /* mutant: bulk-job-not-asked-again -> } else if (0) { */
+		hand_record(h, answer, HX_NO_LONGER_MATCHES);
+	} else if (!slice_is(search_row_status(row, 0), JOB_PARKED)) {
+		hand_record(h, answer, HX_WRONG_STATUS);
+	} else {
+		h->version = db_cell(version, 0, SEEN_VERSION)->i;
+		h->verb.stamp = flow_stamp(answer);
+		task_go(&h->task, HAND_REDRIVING);
+	}
+}
+
+static void build_redriving(const struct bulk_hand *h, struct unit *unit)
+{
+	const struct bulk_item *item = &h->items[h->at];
+
+	job_redrive_at(unit, &h->verb.stamp, h->row.spec.workspace, item->subject, h->version);
+	bulk_item_ended(unit, h->bulk, item->n, BULK_DONE, slice_of(NULL, 0)); /* mutant: bulk-job-result-apart */
+}
+
+static void hand_redrove(struct bulk_hand *h, const struct answer *answer)
+{
+	const struct unit_result *result = answer->result;
+	struct unit unit;
+
+	if (hand_job_failed(h, answer))
+		return;
+	unit_init(&unit, h->verb.stamp.op);
+	build_redriving(h, &unit);
+	if (result->verdict == UNIT_WON || result->line == (int)unit.lines_n - 1) {
+		h->ended += result->verdict == UNIT_WON;
+		hand_go_on(h, answer);
+	} else if (result->line != REDRIVE_LINE_VERSION) {
+		hand_record(h, answer, job_redriven(result));
+	} else if (h->losses++ < LOSSES_MAX) {
+		hand_look(h, answer);
+	} else {
+		task_end(&h->task, HX_CONCURRENCY_ERROR);
+	}
+}
+
+static void build_looking(const struct bulk_hand *h, struct unit *unit)
+{
+	subject_read(unit, h->items[h->at].subject);
+	search_read_one(unit, WHERE_JOB, h->row.spec.workspace, h->items[h->at].subject);
 }
 
 /* Lost: it has a result. Unknown: whoever comes next sees. */
@@ -316,6 +412,8 @@ static const TASK_STATES(struct bulk_hand) hand_states[] = {
 	[HAND_NEW] = {"new", hand_start},
 	[HAND_READING] = {"reading", hand_read, build_reading},
 	[HAND_DOING] = {"doing an item", hand_did, build_doing},
+	[HAND_LOOKING] = {"looking at a job", hand_looked, build_looking},
+	[HAND_REDRIVING] = {"redriving a job", hand_redrove, build_redriving},
 	[HAND_RECORDING] = {"recording a result", hand_recorded, build_result},
 	[HAND_DONE] = {"done"},
 };

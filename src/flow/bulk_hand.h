@@ -5,6 +5,12 @@
  *   START ─▶ READING: the bulk, and the first open items of this hand ─▶ for each: DOING ─┬ written, with its result ─▶ the next
  *              (none, or it is cancelled: DONE)                                            └ nothing to write ─▶ RECORDING ─▶ the next
  *
+ * Of a job it is LOOKING, at the job and whether it matches, and REDRIVING, guarded by the version that was seen:
+ *
+ *   LOOKING ─┬ it cannot be, or does not match ─▶ RECORDING        REDRIVING ─┬ won ─▶ the next
+ *      ▲     └ it is parked ─▶ REDRIVING                                      ├ it has changed since ─▶ LOOKING
+ *      └──────────────────────────────────────────────────────────────────────┘ it is a step of a run ─▶ RECORDING
+ *
  * DOING is the verb itself (flow/run_verb.h), with two things along: the condition is asked of what was read (HX_NO_LONGER_MATCHES),
  * and the result of the item goes into the unit of the verb, which is lost if the item has one. What may pass (the store, a
  * definition that this node does not know yet, a run that others change all the time) ends the hand: the item stays open.
@@ -36,6 +42,8 @@ struct bulk_hand {
 	size_t items_n, at;
 	struct arena_mark mark; /* what an item needs is forgotten with it */
 	struct run_verb verb;
+	int64_t version; /* of a job, as it was seen */
+	unsigned losses;
 	const char *result; /* of an item that is recorded alone */
 	struct slice code;
 };
@@ -43,8 +51,6 @@ struct bulk_hand {
 void bulk_hand_init(struct bulk_hand *h, int64_t bulk, int64_t hand, int64_t hands, int64_t after,
 		    const struct run_policy *policy, struct arena *arena);
 
-/* The verbs that there are, ending with NULL. */
-extern const char *const bulk_verbs[];
-/* Reads the arguments of the verb into the request of an item; false: they do not fit, and *ret_words says how. Texts are the row's. */
+/* Reads the arguments of the verb into the request of an item, which is a run's; false: they do not fit, and *ret_words says how. Texts are the row's. */
 bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_verb_request *rq,
 		  const char **ret_words);

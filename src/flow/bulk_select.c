@@ -2,7 +2,6 @@
 #include "flow/bulk_select.h"
 
 #include "flow/answer.h"
-#include "flow/run.h"
 #include "flow/shapes.h"
 #include "task/states.h"
 
@@ -21,11 +20,21 @@ enum {
 
 const struct where *bulk_where(const struct bulk_spec *spec, struct arena *arena)
 {
-	struct where_names names = {WHERE_RUN, run_statuses};
+	const struct bulk_noun *noun = bulk_noun(spec->kind);
 	const struct where *where = NULL;
 
+	if (!noun) /* made by a node that knows more */
+		return NULL;
+	struct where_names names = {noun->of, noun->statuses};
 	return where_parse(spec->condition, &names, arena, /* err= */ NULL, /* ret_column= */ NULL, &where) ? NULL
 													    : where;
+}
+
+struct search bulk_search(const struct bulk_spec *spec)
+{
+	const struct bulk_noun *noun = bulk_noun(spec->kind);
+
+	return (struct search){.of = noun->of, .workspace = spec->workspace, .kind = noun->subject_kind(), .up = true};
 }
 
 static bool select_failed(struct bulk_select *s, const struct answer *answer)
@@ -80,6 +89,8 @@ static void select_found(struct bulk_select *s, const struct answer *answer)
 
 static void select_taken(struct bulk_select *s, const struct answer *answer)
 {
+	const struct where *where;
+
 	if (select_failed(s, answer))
 		return;
 	if (answer->result->verdict != UNIT_WON || !bulk_row_take(&answer->result->rows[1], s->arena, &s->row)) {
@@ -90,16 +101,15 @@ static void select_taken(struct bulk_select *s, const struct answer *answer)
 		task_end(&s->task, HX_OK);
 		return;
 	}
-	s->search = (struct search){.of = WHERE_RUN,
-				    .workspace = s->row.spec.workspace,
-				    .kind = run_kind(),
-				    .where = bulk_where(&s->row.spec, s->arena),
-				    .up = true,
-				    .after = {.id = s->row.after_id}};
-	if (s->search.where)
-		select_begin(s);
-	else
+	where = bulk_where(&s->row.spec, s->arena);
+	if (!where) {
 		task_end(&s->task, HX_INTERNAL);
+		return;
+	}
+	s->search = bulk_search(&s->row.spec);
+	s->search.where = where;
+	s->search.after.id = s->row.after_id;
+	select_begin(s);
 }
 
 static void select_probed(struct bulk_select *s, const struct answer *answer)

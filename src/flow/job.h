@@ -89,6 +89,9 @@ void job_end(struct unit *unit, int64_t subject, const struct job_ending *ending
  * job of a run's step, and the run is what is retried.
  */
 void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject);
+/* The same, of one that is still as it was read. LOST in line 0: it is not. */
+void job_redrive_at(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject,
+		    int64_t version);
 /* What its unit came to, and that in words; NULL: the code says it all. */
 enum hx_code job_redriven(const struct unit_result *result) HX_MUST_CHECK;
 const char *job_redrive_detail(enum hx_code code);

@@ -150,7 +150,7 @@ static struct search_range whole(struct slice name)
 
 static void walk_all(struct search *s)
 {
-	s->by = s->workflow.n ? SEARCH_WORKFLOW : SEARCH_ALL;
+	s->by = s->workflow.n ? SEARCH_WORKFLOW : s->parked ? SEARCH_PARKED : SEARCH_ALL;
 }
 
 /* True: there is at most one, or its order leaves no choice. */
@@ -179,6 +179,8 @@ static void take_field(struct search *s, const struct where_test *test)
 	if (slice_is(test->name, "id") && test->type == WHERE_ID) {
 		s->one = test->values[0].number;
 		s->by = SEARCH_ONE;
+	} else if (s->of == WHERE_JOB) { /* their lists are of all, or of those that people look for */
+		s->parked |= slice_is(test->name, "status") && slice_is(text, "sPARKED");
 	} else if (slice_is(test->name, key) && text.p && s->by != SEARCH_ONE) {
 		s->key = slice_from(text, 1);
 		s->by = SEARCH_KEY;

@@ -13,6 +13,7 @@
  *   SEARCH_ATTRIBUTE    hx_attribute_found, one name, from to        value, then id    order by that attribute; or one value of it
  *   SEARCH_GATHER       the same, all of it, at most GATHER_MAX      id, sorted        few have it
  *   SEARCH_WORKFLOW     the index of lists by workflow               id                workflow == …
+ *   SEARCH_PARKED       that of parked jobs                          id                status == "PARKED" of jobs
  *   SEARCH_ALL          the index of lists                           id                nothing else
  *
  * The order of ids is that in which things were created. Where a range is walked in its order, a page begins where the last one
@@ -30,7 +31,7 @@
 #define SEARCH_GATHER_SQL "1001"
 #define SEARCH_VALUE_BYTES (SORTABLE_BYTES_MAX + 8)
 
-enum search_by { SEARCH_ONE, SEARCH_KEY, SEARCH_ATTRIBUTE, SEARCH_GATHER, SEARCH_WORKFLOW, SEARCH_ALL };
+enum search_by { SEARCH_ONE, SEARCH_KEY, SEARCH_ATTRIBUTE, SEARCH_GATHER, SEARCH_WORKFLOW, SEARCH_PARKED, SEARCH_ALL };
 
 /* Of the values of one attribute: what is above (from, from_id) and below (to, to_id). */
 struct search_range {
@@ -66,6 +67,7 @@ struct search {
 	struct search_range range; /* of SEARCH_ATTRIBUTE and SEARCH_GATHER */
 	int64_t one;
 	struct slice key;
+	bool parked; /* of jobs: none but these can match */
 	/* private */
 	struct search_range ranges[WHERE_CONJUNCTS_MAX];
 	size_t ranges_n;

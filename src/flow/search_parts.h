@@ -36,5 +36,5 @@ void search_add_count(struct unit *unit, const struct search *s, const struct se
 void search_add_name(struct unit *unit, const struct search *s, struct slice name);
 void search_add_walk(struct unit *unit, const struct search *s, const struct search_bounds *range);
 void search_add_gather(struct unit *unit, const struct search *s, const struct search_bounds *range, int64_t after);
-/* By SEARCH_ONE, SEARCH_KEY, SEARCH_WORKFLOW or SEARCH_ALL. */
+/* By SEARCH_ONE, SEARCH_KEY, SEARCH_WORKFLOW, SEARCH_PARKED or SEARCH_ALL. */
 void search_add_list(struct unit *unit, const struct search *s, int64_t after);

@@ -53,15 +53,21 @@ DB_STMT(stmt_name, "search_name", "tit", "i",
 	DB_STMT(name##_workflow_down, #name "_workflow_down", "tit", FOUND_OUT,                                               \
 		LISTED(columns, joins, of, "r.workspace, r.workflow, r.subject", "?1, ?3", "?2", PAGE_BOTTOM,                   \
 		       "r.workspace DESC, r.workflow DESC, r.subject DESC", PAGE_DOWN) BY_ID_DOWN);                            \
+	ONE_OF(name, columns, joins, of)
+
+#define ONE_OF(name, columns, joins, of)                                                                               \
 	DB_STMT(name##_one, #name "_one", "ti", FOUND_OUT,                                                                    \
 		"SELECT " columns ", NULL FROM (SELECT r.subject AS id FROM " of(" WHERE r.subject = ?2 AND r.workspace = ?1")    \
 		") AS f" joins)
 
+#define ALL_UP_OF(name, columns, joins, of)                                                                            \
+	DB_STMT(name##_all_up, #name "_all_up", "ti", FOUND_OUT,                                                              \
+		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_TOP, "r.workspace, r.subject", PAGE_UP) BY_ID)
+
 /* Those of all workflows, where a list has them. */
 #define ALL_OF(name, columns, joins, of)                                                                               \
 	WALKS_OF(name, columns, joins, of);                                                                                   \
-	DB_STMT(name##_all_up, #name "_all_up", "ti", FOUND_OUT,                                                              \
-		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_TOP, "r.workspace, r.subject", PAGE_UP) BY_ID); \
+	ALL_UP_OF(name, columns, joins, of);                                                                                  \
 	DB_STMT(name##_all_down, #name "_all_down", "ti", FOUND_OUT,                                                          \
 		LISTED(columns, joins, of, "r.workspace, r.subject", "?1", "?2", PAGE_BOTTOM,                                   \
 		       "r.workspace DESC, r.subject DESC", PAGE_DOWN) BY_ID_DOWN)
@@ -92,6 +98,18 @@ DB_STMT(search_batch_key, "search_batch_key", "tt", FOUND_OUT,
 	"SELECT " BATCH_FOUND ", NULL FROM (SELECT r.subject AS id FROM hx_batch r WHERE r.workspace = ?1 AND r.batch_key = ?2"
 	" AND r.expired = 0) AS f" BATCH_JOINS);
 
+/* Of jobs: all of them, or those that are parked. */
+#define JOB_FOUND                                                                                                      \
+	"f.id, s.status, r.workflow, r.job_key, NULL, NULL, r.queue, NULL, " NO_INT ", " NO_INT ", " NO_INT ", " NO_INT         \
+	", s.updated_at, " NO_INT ", " NO_INT ", NULL"
+#define JOB_JOINS " JOIN hx_job r ON r.subject = f.id JOIN hx_subject s ON s.id = f.id"
+#define OF_JOBS(where) "hx_job r" where
+#define OF_PARKED(where) "hx_job r" where " AND r.ended_at IS NOT NULL AND r.error IS NOT NULL"
+
+ALL_UP_OF(search_job, JOB_FOUND, JOB_JOINS, OF_JOBS);
+ALL_UP_OF(search_job_parked, JOB_FOUND, JOB_JOINS, OF_PARKED);
+ONE_OF(search_job, JOB_FOUND, JOB_JOINS, OF_JOBS);
+
 /* Their id is the name; when one was made is what its history begins with. */
 #define ENTITY_FOUND                                                                                                   \
 	"f.id, s.status, r.workflow, NULL, NULL, NULL, NULL, r.name, " NO_INT ", (SELECT h.at FROM hx_history h WHERE h.subject = f.id"  \
@@ -111,7 +129,8 @@ DB_STMT(search_entity_key, "search_entity_key", "ttt", FOUND_OUT,
 struct search_sql {
 	const struct db_stmt *walk[2], *gather[2], *workflow[2]; /* down, up */
 	const struct db_stmt *one, *key;
-	const struct db_stmt *all[2]; /* not of entities: their searches are of one workflow */
+	const struct db_stmt *all[2];    /* not of entities: their searches are of one workflow */
+	const struct db_stmt *parked[2]; /* of jobs, which are only walked upwards */
 };
 
 #define WALKS_SQL(name)                                                                                                \
@@ -123,6 +142,9 @@ static const struct search_sql all_kinds[] = {
 	[WHERE_RUN] = {ALL_SQL(search_run)},
 	[WHERE_BATCH] = {ALL_SQL(search_batch)},
 	[WHERE_ENTITY] = {WALKS_SQL(search_entity)},
+	[WHERE_JOB] = {.one = &search_job_one,
+		       .all = {NULL, &search_job_all_up},
+		       .parked = {NULL, &search_job_parked_all_up}},
 };
 
 #define RANGE_OF(s, range)                                                                                             \
@@ -163,7 +185,8 @@ void search_add_list(struct unit *unit, const struct search *s, int64_t after)
 	else if (s->by == SEARCH_WORKFLOW)
 		UNIT_ADD(unit, UNIT_ANY, sql->workflow[s->up], in, db_int(after), db_text(s->workflow));
 	else
-		UNIT_ADD(unit, UNIT_ANY, sql->all[s->up], in, db_int(after));
+		UNIT_ADD(unit, UNIT_ANY, s->by == SEARCH_PARKED ? sql->parked[s->up] : sql->all[s->up], in,
+			 db_int(after));
 }
 
 void search_read_one(struct unit *unit, enum where_kind kind, struct slice workspace, int64_t id)

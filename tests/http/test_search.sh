@@ -90,6 +90,29 @@ def test_what_is_refused(dir):
 			assert page(hapax, status=404, path="/api/v1/entities/odrer", where="total > 1")["code"] == "NOT_FOUND"
 
 
+def test_jobs_are_redriven_in_bulk(dir):
+	with Service() as service:
+		for hapax in on_each_store(dir, service):
+			hapax.json("POST", "/api/v1/jobs", [{"queue": "mail" if n % 2 else "sms", "payload": n} for n in range(20)])
+			claimed = hapax.json("POST", "/api/v1/jobs/claim", {"queues": ["mail", "sms"], "owner": "me", "max": 20}, status=200)["jobs"]
+			assert len(claimed) == 20, claimed
+			for job in claimed:
+				hapax.json("POST", f"/api/v1/jobs/{job['id']}/fail", {"owner": "me", "fence": job["fence"], "error": "no", "retryable": False}, status=200)
+			bulk = {"verb": "redrive", "kind": "job", "where": 'status == "PARKED" and queue == "mail"'}
+			assert hapax.json("POST", "/api/v1/bulk", bulk | {"dryRun": True}, status=200)["selected"] == 10
+			id = hapax.json("POST", "/api/v1/bulk", bulk, status=202)["id"]
+			ended = hapax.json("GET", f"/api/v1/bulk/{id}?wait=60s", status=200)
+			assert (ended["status"], ended["done"]) == ("COMPLETED", 10), ended
+			items = hapax.json("GET", f"/api/v1/bulk/{id}/items", status=200)["items"]
+			assert all(item["subject"].startswith("job_") and item["result"] == "done" for item in items), items
+			jobs = hapax.json("GET", "/api/v1/jobs?limit=100", status=200)["items"]
+			assert {job["queue"] for job in jobs if job["status"] == "PARKED"} == {"sms"}, jobs
+			assert {job["queue"] for job in jobs if job["status"] == "AVAILABLE"} == {"mail"}, jobs
+			for bad in (bulk | {"verb": "cancel"}, bulk | {"kind": "run"}, bulk | {"arguments": {"reason": "x"}}, bulk | {"kind": "jobb"}):
+				assert hapax.json("POST", "/api/v1/bulk", bad, status=400)["code"] == "VALIDATION_ERROR"
+			assert hapax.json("POST", "/api/v1/bulk", bulk | {"where": "custmer == 1"}, status=400)["code"] == "BAD_QUERY"
+
+
 def test_another_definition_is_followed(dir):
 	with Service() as service:
 		for hapax in on_each_store(dir, service):

@@ -16,6 +16,9 @@ mine='customer == "c-1"'
 exits 0 bulk signal go --where "$mine" --dry-run && is out "2 runs would be selected: nothing was done" &&
 	exits 0 bulk signal go --where "$mine" --dry-run --json && is out '{"dryRun":true,"selected":2}'
 result dry_run
+exits 0 bulk redrive --where 'status == "PARKED" and queue == "mail"' --dry-run && is out "0 jobs would be selected: nothing was done" && exits 2 bulk redrive &&
+	complains "--where is missing"
+result redrive_is_of_jobs
 exits 0 bulk signal go --where "$mine" --data '{"by": "hand"}' --wait 60s && says_like '^bulk_[0-9a-z]{13}: COMPLETED, 2 selected: 2 done, 0 unchanged, 0 refused, 0 skipped$' && silent err
 result signal_waited_for
 failed() { [ "$("$hapax" run list --where "$mine and status == \"FAILED\"" --json | jq '.items | length')" = 2 ]; }

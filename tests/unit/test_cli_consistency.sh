@@ -185,7 +185,7 @@ try 0 completion bash --json && says complete || note completion
 sums_up without_a_server
 
 does "entity create" doc d1 && tells "entity create" doc d2 && fails 5 ALREADY_EXISTS "entity create" doc d1
-does "entity show" doc d1 && tells "entity show" doc d1 && does "entity list" doc && tells "entity list" doc && does "entity history" doc d1 && tells "entity history" doc d1
+does "entity show" doc d1 && tells "entity show" doc d1 && does "entity list" doc && tells "entity list" doc && tells "entity list" doc --where 'id == "d1"' && does "entity history" doc d1 && tells "entity history" doc d1
 does evidence entity:doc:d1 && tells evidence entity:doc:d1 -o d1.json && does evidence entity:doc:d1 -o d1.json && does audit --bundle d1.json && tells audit --bundle d1.json &&
 	fails 2 VALIDATION_ERROR audit --bundle nowhere.json && fails 70 INTERNAL evidence entity:doc:d1 -o no/where
 does "entity data" doc d1 '{"a":1}' --version 1 && tells "entity data" doc d2 '{"a":1}' --version 1 && fails 5 CONCURRENCY_ERROR "entity data" doc d1 '{}' --version 1
@@ -226,7 +226,8 @@ does "bulk cancel" --where 'workflow == "nothing"' --dry-run && tells "bulk canc
 	fails 2 KEY_REUSED "bulk cancel" --where 'workflow == "doc"' --key k && fails 2 BAD_QUERY "bulk cancel" --where 'nonsense ==' && fails 2 VALIDATION_ERROR "bulk cancel" &&
 	does "bulk show" "$bulk" --wait && tells "bulk show" "$bulk" && does "bulk items" "$bulk" && tells "bulk items" "$bulk" && does "bulk cancel" "$bulk" && tells "bulk cancel" "$bulk" &&
 	does "bulk retry" --where 'workflow == "deal"' --wait && tells "bulk retry" --where 'workflow == "deal"' --wait && does "bulk resume" --where 'workflow == "deal"' && tells "bulk resolve" try "done" --where 'workflow == "deal"' &&
-	does "bulk signal" signature --where 'workflow == "deal"' --data '{}' && does "bulk migrate" --where 'workflow == "deal"' --to 1 --rename agree=accept && fails 2 VALIDATION_ERROR "bulk retry" --where 'key == null' --dry-run --wait
+	does "bulk signal" signature --where 'workflow == "deal"' --data '{}' && does "bulk migrate" --where 'workflow == "deal"' --to 1 --rename agree=accept && does "bulk redrive" --where 'status == "PARKED"' &&
+	tells "bulk redrive" --where 'status == "PARKED"' --dry-run && fails 2 VALIDATION_ERROR "bulk retry" --where 'key == null' --dry-run --wait
 sums_up bulk
 does "job push" q --key k && job=$(field '.jobs[0].id') && does "job show" "$job" && tells "job show" "$job" && does "job list" && tells "job list" && tells "job push" q && fails 5 WRONG_STATUS "job redrive" "$job"
 does "job push" p && job=$(field '.jobs[0].id') && fence=$(api jobs/claim '{"queues": ["p"], "owner": "me", "max": 1, "leaseMs": 60000}' | jq '.jobs[0].fence') &&
@@ -302,7 +303,7 @@ no_server() {
 	"entity data") operands="doc d1 {} --version 1" ;;
 	"schedule backfill") operands="daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z" ;;
 	"run restart") operands="run_0000000000001 --from agree" ;;
-	"bulk cancel" | "bulk retry" | "bulk resume") operands="--where key==null" ;;
+	"bulk cancel" | "bulk retry" | "bulk resume" | "bulk redrive") operands="--where key==null" ;;
 	"bulk resolve") operands="try done --where key==null" ;;
 	"bulk signal") operands="go --where key==null" ;;
 	"bulk migrate") operands="--where key==null --to 2" ;;

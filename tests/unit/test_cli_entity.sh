@@ -49,6 +49,9 @@ exits 0 entity show doc d1 && says_like '^status +new$' && says_like '^version +
 	says '{"pages": 12345678901234567890.10}' && exits 0 entity show doc d1 --json &&
 	says_like '^\{"workflow":"doc","id":"d1","status":"new","version":1,.*\}$'
 result show
+exits 0 entity list doc --where 'id == "d1" and status == "new"' && says_like '^d1 +new +1 ' && exits 0 entity list doc --where 'id == "d1"' --order createdAt --json &&
+	exits 2 entity list doc --where 'colour == "red"' && complains "(400 BAD_QUERY)" && exits 2 entity list doc --order updatedAt && complains "nothing is kept in the order"
+result list_is_searched
 export HAPAX_WORKSPACE=data
 exits 0 entity create doc dd --data '{"a": {"b": 1}, "c": 2}' && exits 0 entity data doc dd '{"a": {"b": null, "x": 3}}' --version 1 &&
 	is out "doc dd: new, version 2" && exits 0 entity show doc dd && says '{"a":{"x":3},"c":2}' && exits 5 entity data doc dd '{}' --version 1 &&

@@ -275,6 +275,123 @@ static void migrates_those_that_fit(void **state)
 		"77 of 4 {\"client\":\"sc-1\"}, 78 of 3 {\"customer\":\"sc-1\"}, 79 of 3 {\"customer\":\"sc-2\"}"));
 }
 
+/* ---- jobs ---- */
+
+static const struct db_stmt stmt_jobs = {
+	.name = "test_jobs",
+	.sql = "SELECT group_concat(s.id || ' ' || s.status || ' v' || s.version, ', ') FROM hx_subject s JOIN hx_job j ON j.subject = s.id",
+	.in = "",
+	.out = "t",
+};
+
+/* Jobs 50 to 54 of two queues, of which 53 is not parked, and 54 a run's; all of them are in the bulk, and one that is not there. */
+static void set_scene_of_jobs(struct world *w)
+{
+	struct bulk_spec wanted = spec;
+	struct stamp stamp;
+
+	sql(w, "WITH RECURSIVE c(n) AS (SELECT 50 UNION ALL SELECT n + 1 FROM c WHERE n < 54)"
+	       " INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
+	       " SELECT n, 5, CASE WHEN n = 53 THEN 'COMPLETED' ELSE 'PARKED' END, 3, 1, 1000, 3, x'00' FROM c");
+	sql(w,
+	    "INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, attempt, ended_at, error, run)"
+	    " SELECT id, 'default', CASE WHEN id = 52 THEN 'sms' ELSE 'mail' END, '', '', 'k', '1', 4, 1, 'no',"
+	    " CASE WHEN id = 54 THEN 77 END FROM hx_subject");
+	wanted.verb = slice_str("redrive");
+	wanted.kind = slice_str("job");
+	wanted.condition = slice_str("queue == \"mail\" and updatedAt < \"1970-01-01T00:00:02Z\"");
+	stamp = world_begin(w);
+	bulk_create(&w->unit, &stamp, &wanted);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_int_equal(freeze(w, 0, 60, "[50,51,52,53,54,60]", 6, true), UNIT_WON);
+}
+
+static void jobs_are_redriven_once(void **state)
+{
+	struct world *w = *state;
+
+	set_scene_of_jobs(w);
+	sql(w, "UPDATE hx_subject SET updated_at = 3000 WHERE id = 51");
+	assert_int_equal(work(w), HX_OK);
+	MUST_HOLD(says(w, &stmt_jobs, "50 AVAILABLE v4, 51 PARKED v3, 52 PARKED v3, 53 COMPLETED v3, 54 PARKED v3"),
+		  "a job is redriven that does not match any more");
+	MUST_HOLD(
+		says(w, &stmt_items,
+		     "0 50 done, 1 51 skipped NO_LONGER_MATCHES, 2 52 skipped NO_LONGER_MATCHES, 3 53 refused WRONG_STATUS,"
+		     " 4 54 refused WRONG_STATUS, 5 60 refused NOT_FOUND"),
+		"what was done has no result");
+	assert_int_equal(work(w), HX_OK);
+	finish(w);
+	assert_true(says(w, &stmt_state, "COMPLETED 6"));
+}
+
+/* It was redriven by somebody else, and is parked again, between the look and the write. */
+static void a_job_that_has_changed_is_asked_again(void **state)
+{
+	struct world *w = *state;
+	struct arena arena;
+	struct bulk_hand hand;
+	struct ask ask = {.unit = &w->unit};
+	struct answer answer = {.kind = ANSWER_START, .node = "here"};
+	bool changed = false;
+
+	set_scene_of_jobs(w);
+	arena_init(&arena, 64u << 20);
+	bulk_hand_init(&hand, BULK, 0, 1, -1, &policy, &arena);
+	for (;;) {
+		answer.now = w->clock.wall;
+		answer.id = w->last_op += 10;
+		assert_true(task_take(&hand.task, hand.task.turn, &answer));
+		hand.task.kind->ask(&hand.task, &ask);
+		if (ask.kind == ASK_DONE)
+			break;
+		if (!changed && strcmp(w->unit.lines[0].stmt->name, "job_is_at") == 0) {
+			struct unit built = w->unit;
+
+			sql(w, "UPDATE hx_subject SET updated_at = 3000, version = 5 WHERE id = 50");
+			w->unit = built;
+			changed = true;
+		}
+		run_or_fail(w);
+		answer.kind = ANSWER_COMMIT;
+		answer.result = &w->result;
+	}
+	arena_release(&arena);
+	assert_true(changed);
+	MUST_HOLD(says(w, &stmt_jobs, "50 PARKED v5, 51 AVAILABLE v4, 52 PARKED v3, 53 COMPLETED v3, 54 PARKED v3"),
+		  "a job is redriven that has been another since it was looked at");
+}
+
+/* Of those that are there the parked ones of the workspace are found, by their index. */
+static void parked_jobs_are_found(void **state)
+{
+	struct world *w = *state;
+	struct bulk_spec wanted = spec;
+	struct bulk_select select = {.dry = true};
+	struct arena arena;
+
+	set_scene_of_jobs(w);
+	arena_init(&arena, 64u << 20);
+	wanted.kind = slice_str("job");
+	wanted.condition = slice_str("status == \"PARKED\" and queue == \"mail\"");
+	select.arena = &arena;
+	select.search = bulk_search(&wanted);
+	select.search.where = bulk_where(&wanted, &arena);
+	assert_non_null(select.search.where);
+	bulk_select_init(&select);
+	assert_int_equal(drive_task(w, &select.task), HX_OK);
+	assert_int_equal(select.search.by, SEARCH_PARKED);
+	assert_int_equal(select.row.selected, 3);
+	select.search = bulk_search(&wanted);
+	wanted.condition = slice_str("workflow == \"\" and key == null");
+	select.search.where = bulk_where(&wanted, &arena);
+	bulk_select_init(&select);
+	assert_int_equal(drive_task(w, &select.task), HX_OK);
+	assert_int_equal(select.search.by, SEARCH_ALL);
+	assert_int_equal(select.row.selected, 5);
+	arena_release(&arena);
+}
+
 static enum unit_verdict expire(struct world *w, int64_t age_ms)
 {
 	(void)world_begin(w);
@@ -344,6 +461,8 @@ static void arguments_fit_the_verb(void **state)
 		{"resolve", "{\"step\":\"a\",\"outcome\":\"done\",\"reason\":\"seen\"}", true},
 		{"resolve", "{\"step\":\"a\",\"outcome\":\"maybe\"}", false},
 		{"signal", "{\"data\":1}", false},
+		{"redrive", "{}", true},
+		{"redrive", "{\"reason\":\"seen\"}", false},
 		{"migrate", "{\"definitionVersion\":2}", true},
 		{"migrate", "{\"definitionVersion\":2,\"steps\":{\"a\":\"b\"}}", true},
 		{"migrate", "{\"definitionVersion\":0}", false},
@@ -378,6 +497,9 @@ int main(int argc, char **argv)
 		TEST(migrates_those_that_fit),
 		TEST(an_item_is_forgotten_with_its_end),
 		TEST(arguments_fit_the_verb),
+		TEST(jobs_are_redriven_once),
+		TEST(a_job_that_has_changed_is_asked_again),
+		TEST(parked_jobs_are_found),
 		TEST(what_ended_long_ago_goes),
 		TEST(its_key_stays),
 	};
