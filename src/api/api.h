@@ -210,6 +210,7 @@ bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct s
 /* ---- handlers, by noun ---- */
 
 void api_entity_create(struct http_call *call);
+void api_run_counts(struct http_call *call);
 void api_entity_show(struct http_call *call);
 void api_entity_list(struct http_call *call);
 void api_entity_fire(struct http_call *call);

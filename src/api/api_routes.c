@@ -68,6 +68,8 @@ static const struct route routes[] = {
 	{"GET", "/api/v1/workflow-runs", api_run_list, ROUTE_READ, "Lists runs, the newest first.",
 	 .id = "listRuns", .query = {{"status", "RunStatus"}, {"definitionId", "Text"}, {"unknown", "Unknown"}, {"parent", "RunId"}, SEARCH, PAGE},
 	 .answers = {{200, "RunPage"}}, .errors = {HX_BAD_QUERY}},
+	{"GET", "/api/v1/run-counts", api_run_counts, ROUTE_READ, "Counts the runs of each workflow, by status.",
+	 .id = "countRuns", .query = {{"definitionId", "Text"}, PAGE}, .answers = {{200, "RunCountPage"}}},
 	{"GET", "/api/v1/workflow-runs/{id}", api_run_show, ROUTE_READ, "Shows a run, or waits for its end.",
 	 .id = "getRun", .query = {{"wait", "Wait"}}, .answers = {{200, "WholeRun"}}, .etag = true,
 	 .errors = {HX_RUN_EXPIRED}},

@@ -11,6 +11,7 @@
 #include "flow/hook.h"
 #include "flow/job_work.h"
 #include "flow/run.h"
+#include "flow/run_count.h"
 #include "flow/single.h"
 
 #define SLICE 64
@@ -18,6 +19,7 @@
 #define EVERY_MS_MAX 60000
 #define EVERY_MS_MIN 100
 #define HOOK_ROWS_AGE_MS 240000 /* each row has its own time; after that there is no hurry */
+#define COUNTS_AGE_MS 4000      /* once a second; nothing is let go there, counts are summed up */
 #define NEVER (INT64_MAX / 4)
 
 /* What there is to be let go. */
@@ -26,13 +28,13 @@ struct kept {
 	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
 	_Atomic int64_t age_ms;                                             /* NEVER: kept for ever */
 	_Atomic uint64_t *expired;                                          /* NULL: not counted */
-	const struct engine_parts *parts; /* NULL: not started */
+	const struct engine_parts *parts;                                   /* NULL: not started */
 	struct feeder feeder;
 };
 
 struct retention {
 	const struct engine_parts *parts;
-	struct kept runs, batches, jobs, hooks, bulks, polls;
+	struct kept runs, batches, jobs, hooks, bulks, polls, counts;
 };
 
 struct expiry {
@@ -167,10 +169,12 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 			(struct kept){.scan = bulk_scan_expired, .expire = bulk_expire, .expired = &m->bulks_expired},
 			config->retain_bulks_ms);
 	if (!code)
-		code = retention_keep(
-			r, &r->polls,
-			(struct kept){.scan = function_poll_scan_expired, .expire = function_poll_expire},
-			FUNCTION_POLLED_FOR_MS);
+		code = retention_keep(r, &r->polls,
+				      (struct kept){.scan = function_poll_scan_expired, .expire = function_poll_expire},
+				      FUNCTION_POLLED_FOR_MS);
+	if (!code)
+		code = retention_keep(r, &r->counts, (struct kept){.scan = run_count_scan, .expire = run_count_fold},
+				      COUNTS_AGE_MS);
 	return code ? code
 		    : retention_keep(r, &r->jobs,
 				     (struct kept){.scan = job_scan_expired,
@@ -202,5 +206,6 @@ void retention_free(struct retention *retention)
 	feeder_release(&retention->hooks.feeder);
 	feeder_release(&retention->bulks.feeder);
 	feeder_release(&retention->polls.feeder);
+	feeder_release(&retention->counts.feeder);
 	free(retention);
 }

@@ -145,7 +145,9 @@ static const struct {
 	{"getLedger", "", list_entries, anything},
 	{"listSchedules", "", list_schedules, anything},
 	{"listBulkItems", "", list_bulk_items, anything},
-	{"getHistory", "", NULL, NULL},    /* by (subject, seq), which is its key */
+	{"countRuns", "definitionId", NULL,
+	 NULL},                         /* of counts: a row for each workflow and status, and what is not folded yet */
+	{"getHistory", "", NULL, NULL}, /* by (subject, seq), which is its key */
 	{"getRunHistory", "", NULL, NULL}, /* the same */
 	{"listAttention", "kind", NULL,
 	 NULL}, /* of what waits for a person, which has indexes of its own: test_attention */

@@ -548,6 +548,9 @@ def walk_schedules():
 
 
 def walk_bulk():
+    counted = do("countRuns", query={"definitionId": "quick", "limit": "1"})["items"]
+    if len(counted) != 1 or counted[0]["counts"]["COMPLETED"] < 1:
+        fault("countRuns: no run is counted")
     body = {"verb": "resume", "kind": "run", "where": 'workflow == "quick" and status == "COMPLETED"'}
     if do("startBulk", 200, body={**body, "dryRun": True})["selected"] < 1:
         fault("startBulk: nothing is counted")

@@ -19,6 +19,7 @@ RUN = {"workflow": "run", "kind": "run", "steps": [{"name": "w", "type": "extern
 def on_each_store(dir, service):
 	for i, store in enumerate(STORES):
 		at = dir / str(i)
+		at.mkdir()
 		for flow in (ORDER | {"actions": {"Pay": {"kind": "http", "url": service.url + "/pay", "effect": "keyed"}}}, OWN, RUN):
 			write(at / f"workflows/{flow['workflow']}.json", flow)
 		write(at / "config.json", {"modules": {"order": {"janitor": {}}}})
@@ -57,7 +58,8 @@ def test_entities_are_found(dir):
 			assert ids(hapax, where="total >= 80 and total < 110", order="-total", limit=2) == ["o-10", "o-9", "o-8"]
 			assert ids(hapax, where='id == "o-5"') == ["o-5"]
 			assert ids(hapax, where="customer == null") == ["bare"]
-			assert ids(hapax, where='total <= 10', status="paid") == []
+			assert page(hapax, **{"where": "total <= 10", "limit": 5})["items"] and hapax.json(
+				"GET", "/api/v1/entities/order?status=paid&where=total%20%3C%3D%2010", status=200)["items"] == []
 			assert ids(hapax, where='held == true') == []
 			found = page(hapax, where='id == "o-5"')["items"][0]
 			assert found == hapax.json("GET", "/api/v1/entities/order/o-5"), found
@@ -111,6 +113,27 @@ def test_jobs_are_redriven_in_bulk(dir):
 			for bad in (bulk | {"verb": "cancel"}, bulk | {"kind": "run"}, bulk | {"arguments": {"reason": "x"}}, bulk | {"kind": "jobb"}):
 				assert hapax.json("POST", "/api/v1/bulk", bad, status=400)["code"] == "VALIDATION_ERROR"
 			assert hapax.json("POST", "/api/v1/bulk", bulk | {"where": "custmer == 1"}, status=400)["code"] == "BAD_QUERY"
+
+
+def test_runs_are_counted(dir):
+	with Service() as service:
+		for hapax in on_each_store(dir, service):
+			def counts(**query):
+				answer = page(hapax, path="/api/v1/run-counts", **query)
+				return {item["definitionId"]: {k: n for k, n in item["counts"].items() if n} for item in answer["items"]}
+			assert counts() == {}
+			runs = [hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "run"}, status=201)["run"]["id"] for _ in range(30)]
+			until(lambda: counts() == {"run": {"WAITING": 30}}, "all of them to wait")
+			for run in runs[:10]:
+				hapax.json("POST", f"/api/v1/workflow-runs/{run}/events/e", {"id": "1"}, status=202)
+			hapax.json("POST", f"/api/v1/workflow-runs/{runs[-1]}/cancel", {})
+			until(lambda: counts() == {"run": {"WAITING": 19, "COMPLETED": 10, "CANCELLED": 1}}, "those that have ended")
+			listed = [item["status"] for item in page(hapax, path="/api/v1/workflow-runs", limit=100)["items"]]
+			assert {status: listed.count(status) for status in listed} == counts()["run"]
+			assert counts(definitionId="other") == {} and counts(definitionId="run") == counts()
+			assert page(hapax, path="/api/v1/run-counts", limit=1)["cursor"] is None
+			other = hapax.json("GET", "/api/v1/run-counts", headers=[("Hapax-Workspace", "other")], status=200)
+			assert other["items"] == [], other
 
 
 def test_another_definition_is_followed(dir):

@@ -195,7 +195,7 @@ fails 5 CLAIM_FAILED "entity fire" doc d2 lose && does "entity resolve" doc d1 l
 printf '"%01100000d"' 0 >large
 fails 6 TOO_LARGE "entity create" doc d3 --data @large
 sums_up entity
-does "run start" deal && run=$(field .run.id) && tells "run start" deal && does "run show" "$run" && tells "run show" "$run" && does "run list" && tells "run list"
+does "run start" deal && run=$(field .run.id) && tells "run start" deal && does "run show" "$run" && tells "run show" "$run" && does "run list" && tells "run list" && does "run counts" && tells "run counts" --workflow deal
 becomes "$run" WAITING
 does "run history" "$run" && tells "run history" "$run" && does "run pause" "$run" && does "run resume" "$run" && fails 5 WRONG_STATUS "run resume" "$run" && becomes "$run" WAITING
 does "run approve" "$run" agree && fails 5 WRONG_STATUS "run approve" "$run" agree && echo 75 >ends && does "run signal" "$run" signature && becomes "$run" FAILED
@@ -255,7 +255,7 @@ result every_command_was_seen_at_work
 not_there() {
 	local words=$*
 	case $words in
-	"entity create" | "entity list" | "run list" | "batch list" | "account create" | "account list" | "job push" | "job list" | "schedule list") return ;;
+	"entity create" | "entity list" | "run list" | "run counts" | "batch list" | "account create" | "account list" | "job push" | "job list" | "schedule list") return ;;
 	"bulk cancel" | "bulk show" | "bulk items") set -- bulk_0000000000001 ;;
 	"schedule put") set -- nothing --workflow nothing --every 1d ;;
 	"schedule backfill") set -- nothing --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z ;;
