@@ -403,7 +403,7 @@ static void go_through_with_it(struct world *w)
 {
 	set_scene(w);
 	assert_int_equal(freeze(w, 0, 78, "[77,78]", 2, true), UNIT_WON);
-	assert_int_equal(expire(w, 0), UNIT_LOST); /* it is under way */
+	MUST_HOLD(expire(w, 0) == UNIT_LOST, "a bulk is deleted that is under way");
 	assert_int_equal(work(w), HX_OK);
 	finish(w);
 	assert_true(says(w, &stmt_state, "COMPLETED 2"));
