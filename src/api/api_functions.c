@@ -61,11 +61,21 @@ static bool name_is_free(struct http_call *call, struct slice name)
 	return api_refuse(call, HX_NAME_TAKEN, NULL);
 }
 
+/* For a worker that does not say how long it wants a turn for. */
+static int64_t defined_lease(struct http_call *call, struct slice name)
+{
+	const struct run_machine *machine = definitions_function(api_parts(call)->definitions, name);
+	int64_t lease_ms = machine ? machine->definition->lease_ms : 0;
+
+	return lease_ms < FUNCTION_LEASE_MS_MAX ? lease_ms : FUNCTION_LEASE_MS_MAX;
+}
+
 static bool read_polled(struct http_call *call, struct json body, struct function_claim_request *rq)
 {
 	static const char *const known[] = {"name", "version", NULL};
 	struct function_polled *polled;
 	struct json array, value;
+	bool given = json_find(body, slice_str("leaseMs"), &value);
 	struct json_iter it;
 
 	if (!json_find(body, slice_str("functions"), &array) || json_type(array) != JSON_ARRAY || !json_count(array) ||
@@ -86,6 +96,7 @@ static bool read_polled(struct http_call *call, struct json body, struct functio
 		    !function_text(call, value, "version", FUNCTION_VERSION_BYTES_MAX, &p->version) ||
 		    !name_is_free(call, p->name))
 			return false;
+		p->lease_ms = given ? 0 : defined_lease(call, p->name);
 	}
 	return true;
 }

@@ -11,6 +11,7 @@
 #include "base/json_walk.h"
 #include "base/json_write.h"
 #include "engine/runs.h"
+#include "flow/function.h"
 #include "flow/run_verb.h"
 #include "wire/loop.h"
 
@@ -60,7 +61,10 @@ static void write_migrated(const struct run_verb *v, struct strbuf *text)
 	json_more_id(text, "id", "run", v->rq->subject);
 	json_more_text(text, "status", slice_str(v->status));
 	json_more_int(text, "version", v->version);
-	json_more_int(text, "definitionVersion", v->rq->definition_version);
+	if (v->rq->function_version.p)
+		json_more_text(text, "functionVersion", v->rq->function_version);
+	else
+		json_more_int(text, "definitionVersion", v->rq->definition_version);
 	json_more_bool(text, "dryRun", v->rq->dry_run);
 	strbuf_add_char(text, '}');
 }
@@ -282,11 +286,14 @@ static bool read_renames(struct http_call *call, struct json body, struct slice 
 
 static bool read_target(struct http_call *call, struct json body, struct run_verb_request *rq)
 {
-	struct json value;
+	struct json value = body;
 	struct hx_error err;
 
-	if (!json_find(body, slice_str("definitionVersion"), &value) ||
-	    json_int64(value, &err, &rq->definition_version) || rq->definition_version < 1)
+	if (!api_text(call, body, "functionVersion", FUNCTION_VERSION_BYTES_MAX, &rq->function_version))
+		return false;
+	if (json_find(body, slice_str("definitionVersion"), &value) == (rq->function_version.p != NULL))
+		return api_invalid(call, "definitionVersion is needed, or functionVersion of a function");
+	if (!rq->function_version.p && (json_int64(value, &err, &rq->definition_version) || rq->definition_version < 1))
 		return api_invalid(call, "definitionVersion is a whole number from 1 on");
 	if (!json_find(body, slice_str("dryRun"), &value))
 		return true;
@@ -298,7 +305,7 @@ static bool read_target(struct http_call *call, struct json body, struct run_ver
 
 void api_run_migrate(struct http_call *call)
 {
-	static const char *const known[] = {"definitionVersion", "steps", "dryRun", "version", NULL};
+	static const char *const known[] = {"definitionVersion", "functionVersion", "steps", "dryRun", "version", NULL};
 	struct run_verb_request rq = {.kind = RUN_MIGRATE, .requester = api_requester(call)};
 	struct json body;
 

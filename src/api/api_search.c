@@ -67,6 +67,8 @@ static void add_names(void *context, const struct machine *machine)
 {
 	if (machine->run)
 		add_names_of(context, &machine->run->definition->attributes);
+	else if (machine->function)
+		add_names_of(context, &machine->function->definition->attributes);
 }
 
 static void find_names(struct http_call *call, enum where_kind of, const struct workflow *workflow, struct names *names)

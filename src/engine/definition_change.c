@@ -357,11 +357,13 @@ struct machine *change_machine(struct change *c, struct slice file, struct slice
 		machine->run = run_machine_new(definition->run, version, arena);
 	else if (definition->batch)
 		machine->batch = make_batch(c, definition->batch, version);
+	else if (definition->function)
+		machine->function = run_machine_new(definition->function, RUN_FUNCTION, arena);
 	else if (columns)
 		machine->entity = make_entity(c, definition->entity, version, columns, said);
 	else
 		return machine; /* entities are moved by what is in force */
-	return machine->run || machine->batch || machine->entity ? machine : NULL;
+	return machine->run || machine->batch || machine->function || machine->entity ? machine : NULL;
 }
 
 /* Accepted texts are parsed once more. What there is to say about them has been said. */

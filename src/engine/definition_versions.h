@@ -24,7 +24,7 @@
 #define VERSIONS_WANTED_MAX 256
 
 /*
- * A version of a definition made ready for the store: of the last three, one is not NULL; none, where it is an entity's and not in
+ * A version of a definition made ready for the store: of the last four, one is not NULL; none, where it is an entity's and not in
  * force: then it is only called by. Immutable.
  */
 struct machine {
@@ -33,6 +33,7 @@ struct machine {
 	const struct entity_machine *entity;
 	const struct run_machine *run;
 	const struct batch_machine *batch;
+	const struct run_machine *function;
 };
 
 struct wanted_version {

@@ -214,7 +214,16 @@ const struct run_machine *definitions_run(struct definitions *defs, struct slice
 
 bool definitions_may_be_function(struct definitions *defs, struct slice name)
 {
-	return name.n && name.n <= FUNCTION_NAME_BYTES_MAX && !find_current(defs, name);
+	const struct machine *machine = find_current(defs, name);
+
+	return name.n && name.n <= FUNCTION_NAME_BYTES_MAX && (!machine || machine->function);
+}
+
+const struct run_machine *definitions_function(struct definitions *defs, struct slice name)
+{
+	const struct machine *machine = find_current(defs, name);
+
+	return machine ? machine->function : NULL;
 }
 
 const struct batch_machine *definitions_batch(struct definitions *defs, struct slice workflow)

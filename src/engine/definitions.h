@@ -81,8 +81,10 @@ enum hx_code definitions_load_wanted(struct definitions *defs, struct runner *ru
 const struct entity_machine *definitions_find(struct definitions *defs, struct slice workflow);
 const struct run_machine *definitions_run(struct definitions *defs, struct slice workflow);
 const struct batch_machine *definitions_batch(struct definitions *defs, struct slice workflow);
-/* No definition has the name. Whether anybody polls for it, only the store knows. */
+/* No definition has the name, or one of kind function does. Whether anybody polls for it, only the store knows. */
 bool definitions_may_be_function(struct definitions *defs, struct slice name);
+/* Its machine, should it have a definition; NULL: it has none. */
+const struct run_machine *definitions_function(struct definitions *defs, struct slice name);
 /*
  * For a run or a batch that is there: any version, without a lock. NULL: it is not known here (yet), and wanted from now
  * on.

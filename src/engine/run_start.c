@@ -58,7 +58,9 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 	};
 	if (!start->spec.machine && wanted->arena &&
 	    definitions_may_be_function(engine_parts(engine)->definitions, wanted->workflow)) {
-		start->spec.machine = run_function_new(wanted->workflow, wanted->arena);
+		start->spec.machine = definitions_function(engine_parts(engine)->definitions, wanted->workflow);
+		if (!start->spec.machine)
+			start->spec.machine = run_function_new(wanted->workflow, wanted->arena);
 		start->spec.due_in_ms = 0;
 	}
 	if (!start->spec.machine)

@@ -47,10 +47,20 @@ static void runs_next_due(const struct due_source *source, struct unit *unit)
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
 {
 	const struct runs *runs = context;
+	const struct run_machine *machine;
 
-	if (version == RUN_NEWEST)
-		return definitions_run(runs->parts->definitions, workflow);
+	if (version == RUN_NEWEST) {
+		machine = definitions_run(runs->parts->definitions, workflow);
+		return machine ? machine : definitions_function(runs->parts->definitions, workflow);
+	}
 	return definitions_run_version(runs->parts->definitions, workflow, version);
+}
+
+static bool may_be_function(const void *context, struct slice name)
+{
+	const struct runs *runs = context;
+
+	return definitions_may_be_function(runs->parts->definitions, name);
 }
 
 /* ---- what came of it ---- */
@@ -324,7 +334,7 @@ enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs
 	if (!runs)
 		return error_set(err, HX_NO_MEMORY, "the runs");
 	runs->parts = parts;
-	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs};
+	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs, may_be_function};
 	if (feeder_start(&runs->feeder, &feed) ||
 	    run_asked_start(&runs->asked, parts->lanes, parts->clock, &runs->policy))
 		code = error_set(err, HX_NO_MEMORY, "the runs");

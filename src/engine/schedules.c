@@ -88,6 +88,13 @@ static bool may_be_function(const void *context, struct slice name)
 	return definitions_may_be_function(schedules->parts->definitions, name);
 }
 
+static const struct run_machine *function_of(const void *context, struct slice name)
+{
+	const struct schedules *schedules = context;
+
+	return definitions_function(schedules->parts->definitions, name);
+}
+
 static void schedules_scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
 {
 	(void)source;
@@ -312,7 +319,8 @@ enum hx_code schedules_start(const struct engine_parts *parts, struct schedules 
 		return error_set(err, HX_NO_MEMORY, "the schedules");
 	zones_init(&schedules->zones);
 	schedules->parts = parts;
-	schedules->policy = (struct schedule_policy){zone_of, run_of, batch_of, schedules, fires, may_be_function};
+	schedules->policy = (struct schedule_policy){zone_of, run_of,          batch_of,   schedules,
+						     fires,   may_be_function, function_of};
 	code = feeder_start(&schedules->feeder, &feed) ? error_set(err, HX_NO_MEMORY, "the schedules") : HX_OK;
 	return HAND_OVER(code, schedules, schedules_free, ret_schedules);
 }

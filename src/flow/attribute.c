@@ -25,6 +25,13 @@ DB_STMT(stmt_of_entity, "attributes_of_entity", "ii", "",
 
 DB_STMT(stmt_set_entity, "attributes_set_entity", "it", "", "UPDATE hx_entity SET attributes = ?2{from} WHERE subject = ?1");
 
+/* Those that have no subject yet. */
+#define NEW_KIDS " WHERE r.parent = ?1 AND r.child = 'open' AND r.attributes IS NOT NULL"                               \
+	" AND NOT EXISTS (SELECT 1 FROM hx_subject y WHERE y.id = r.subject)"
+DB_STMT(stmt_of_new_children, "attributes_of_new_children", "ii", "",
+	INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_run r," PAIRS NEW_KIDS,
+	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_run r," PAIRS_PG NEW_KIDS);
+
 DB_STMT(stmt_set, "attributes_set", "it", "", "UPDATE hx_run SET attributes = ?2{from} WHERE subject = ?1");
 
 DB_STMT_DROP(stmt_drop, "attributes_drop", "hx_attribute", "subject");
@@ -39,6 +46,11 @@ void attributes_of_run(struct unit *unit, int64_t subject)
 void attributes_of_children(struct unit *unit, int64_t parent, const char *step, int64_t from)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_of_children, db_int(parent), db_str(step), db_int(from), db_int(run_kind()));
+}
+
+void attributes_of_new_children(struct unit *unit, int64_t parent)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_new_children, db_int(parent), db_int(run_kind()));
 }
 
 void attributes_drop(struct unit *unit, int64_t subject)

@@ -12,6 +12,8 @@
 void attributes_of_run(struct unit *unit, int64_t subject);
 /* After the lines that made children from this number on. */
 void attributes_of_children(struct unit *unit, int64_t parent, const char *step, int64_t from);
+/* After the line that made children of a function, before the one that makes their subjects. */
+void attributes_of_new_children(struct unit *unit, int64_t parent);
 /* What the run has from now on, as it is kept; empty: none. */
 void attributes_of_run_set(struct unit *unit, int64_t subject, struct slice attributes);
 /* The same of an entity; kind: its machine's. */

@@ -51,6 +51,7 @@
 #define FUNCTION_PAGE_BYTES_MAX (4 << 20) /* of it in one answer */
 #define FUNCTION_ENTRY_BYTES 64           /* what an entry counts beside its texts */
 #define FUNCTION_LAPSES_MAX 10
+#define FUNCTION_ATTRIBUTES_MAX 32                      /* that a run is searched by, with those of its definition */
 #define FUNCTION_POLLED_FOR_MS (INT64_C(30) * 86400000) /* so long after its last poll a name can be started */
 #define FUNCTION_POLLS_MAX 20000                        /* names and versions that are known in a workspace */
 
@@ -60,8 +61,8 @@
 int64_t function_kind(void);
 /* One row, if a function of this name can be started in the workspace. */
 void function_find_polled(struct unit *unit, struct slice workspace, struct slice name);
-/* In the unit that makes a turn due: somebody who polls for it is woken. */
-void function_offer(struct unit *unit, struct slice workspace, struct slice name);
+/* In the unit that makes so many turns due: as many of those who poll for it are woken. */
+void function_offer(struct unit *unit, struct slice workspace, struct slice name, int64_t n);
 /* Where workers that poll for it wait. */
 int64_t function_stand(struct slice workspace, struct slice name);
 
@@ -184,7 +185,10 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 	X(FN_PARENT_N, INT, parent_n, "r.parent_n")                                                                    \
 	X(FN_DEPTH, INT, depth, "r.depth")                                                                             \
 	X(FN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")                                                        \
+	X(FN_TIMEOUT_MS, INT, timeout_ms, "f.timeout_ms")                                                              \
 	X(FN_EXPIRED, FLAG, expired, "r.expired")                                                                      \
+	X(FN_ATTRIBUTES, TEXT, attributes, "r.attributes")                                                             \
+	X(FN_ASKED, TEXT, asked, "r.asked")                                                                            \
 	X(FN_TO_UNDO, INT, to_undo, FUNCTION_TO_UNDO)                                                                  \
 	X(FN_UNDO_FAILED, FLAG, undo_failed, FUNCTION_UNDO_FAILED)
 /* Compensations whose step is done and that are not done themselves. */
@@ -202,11 +206,12 @@ enum { FUNCTION_FIELDS(COLUMN_NAME) FN_NOW, FN_COLUMNS };
 struct function_row {
 	int64_t subject, row_version, fence, until, lease_ms;
 	int64_t seq, taken_seq, cold_seq, revision, entries_n, bytes, lapses, failed_at, turn_at, due_at;
-	int64_t parent, parent_n, depth, times_out_at, to_undo, now;
+	int64_t parent, parent_n, depth, times_out_at, timeout_ms, to_undo, now;
 	const char *status;
 	bool owned, past, any_of, expired, undo_failed;
 	struct slice workspace, name, version, turn_version, worker, body_hash, awaits, held, retry, on_failure;
-	struct slice key, input, run_awaits, trace, requester;
+	struct slice key, input, run_awaits, trace, requester, attributes;
+	struct slice asked; /* a word of its parent's; .p NULL: none */
 };
 
 /* ---- what a worker sends ---- */
@@ -295,7 +300,7 @@ struct function_kid {
 struct function_birth {
 	struct function_birth *next;
 	const struct function_entry *entry;
-	const struct run_machine *machine; /* NULL: a function */
+	const struct run_machine *machine; /* NULL: a function without a definition */
 	struct slice workflow, input;
 };
 
@@ -318,6 +323,7 @@ struct function_work {
 	const char *to;  /* its status */
 	bool frees;      /* nobody has the turn afterwards */
 	bool if_past;    /* only if its lease is over */
+	bool stays;      /* the row of the run is left as it is */
 	bool shifts;     /* its version rises, whatever becomes of it: somebody has done something to it */
 	bool taken;      /* a call was */
 	bool lapses_now; /* the last call cannot be repeated any more */
@@ -327,6 +333,7 @@ struct function_work {
 	bool any_of;
 	struct slice output, error; /* of the run; .p NULL: as it is */
 	bool clears_error;
+	int64_t times_out_at; /* from now on; 0: as it is */
 	const char *step_status;
 	struct function_birth *births;
 	const struct function_event *new_event; /* one that comes with this decision; NULL: none */
@@ -334,12 +341,15 @@ struct function_work {
 	size_t polled_n;
 	struct slice *polled;               /* names that the call wants children of, and that are polled for */
 	struct slice kids_made, kids_asked; /* JSON, of function_prepare(): runs to be made, runs to be cancelled */
+	bool kids_described;                /* some of those have attributes */
 	bool asks_children;                 /* those of dropped entries are to be cancelled */
 	bool gives_back;                    /* events of dropped entries are there again */
 	struct slice events_back;           /* JSON, of function_prepare(): places of these entries */
 	int64_t lease_ms;                   /* of a turn that goes on */
 	struct slice hash;                  /* of the call that is taken */
 	struct slice run_awaits; /* of the run's row: event NAME, approval LABEL, child, person; .p NULL: nothing */
+	bool describes;          /* the run is searched by other attributes after it */
+	struct slice attributes; /* the same: as they are kept; empty: none */
 	struct slice rows;       /* JSON: what function_prepare() makes of the entries; .p NULL: none has changed */
 	size_t ended_now_n;
 	struct function_entry **ended_now; /* of function_prepare(): those that have ended in this decision, by seq */
@@ -384,6 +394,8 @@ bool function_take(struct function_work *w, const struct function_request *rq, s
 		   struct wall_time now);
 /* What ends by itself: sleeps, timeouts, events, decisions, children. */
 void function_settle(struct function_work *w);
+/* The time of the whole run is over: it is cancelled. Of a look alone: what a worker says at that moment is taken. */
+void function_time_out(struct function_work *w);
 /* Where it rests after that: is a turn due, when does the engine look again, what does it wait for. */
 void function_rest(struct function_work *w);
 /* The lease of its worker is over: what was begun is unknown. False: it is not. */
@@ -441,6 +453,7 @@ void function_look_init(struct function_look *look, int64_t subject, struct aren
  */
 struct function_polled {
 	struct slice name, version;
+	int64_t lease_ms; /* of its definition; 0: that of the claim */
 };
 struct function_warm {
 	int64_t subject, seq;
@@ -486,8 +499,10 @@ void function_poll(struct unit *unit, struct slice workspace, struct slice rows)
 /* What nobody has polled for so long, a unit's worth: the subject is any number. LOST: there is none. */
 void function_poll_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
 void function_poll_expire(struct unit *unit, int64_t subject, int64_t age_ms);
-/* The rows of a function, in the unit that creates its run, after its verdict. REFUSED: nobody polls for it. */
+/* The rows of a function, in the unit that creates its run, after its verdict. REFUSED: it has no definition, and nobody polls for it. */
 void function_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
+/* What the row of a new one says of a failure; NULL: it stays FAILED. */
+const char *function_on_failure(const struct run_definition *definition);
 /* Functions that a node has to look at. */
 void function_scan_due(struct unit *unit, int64_t limit);
 void function_next_due(struct unit *unit);

@@ -168,7 +168,7 @@ void function_call_write(const struct function_call *call, struct strbuf *text)
 	}
 	strbuf_add_char(text, ']');
 	json_more_bool(text, "cancelled", strcmp(w->to, RUN_CANCELLING) == 0 || strcmp(w->to, RUN_CANCELLED) == 0);
-	json_more_bool(text, "paused", strcmp(w->to, RUN_PAUSED) == 0);
+	json_more_bool(text, "paused", strcmp(w->to, RUN_PAUSED) == 0 || work_is_to_fail(w));
 	json_more_time(text, "leaseUntil", call->until_ms);
 	strbuf_add_char(text, '}');
 }
@@ -198,6 +198,7 @@ static void look_read(struct function_look *l, const struct answer *answer)
 	l->stamp = flow_stamp(answer);
 	l->lapsed = function_lapse(&l->work);
 	function_settle(&l->work);
+	function_time_out(&l->work);
 	function_rest(&l->work);
 	task_go(&l->task, LOOK_WRITING);
 	if (is_as_it_was(&l->work))

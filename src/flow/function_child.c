@@ -4,6 +4,7 @@
  */
 #include "base/id.h"
 #include "base/json_string.h"
+#include "flow/attribute.h"
 #include "flow/function_parts.h"
 #include "flow/run_children.h"
 #include "flow/subject_change.h"
@@ -12,16 +13,16 @@
 
 /* clang-format off */
 
-/* Rows: id, workflow, version of its definition, key, input, name and n of the entry, when its time is over. A function has the version 0
- * and is not due here. */
+/* Rows: id, workflow, version of its definition, key, input, name and n of the entry, when its time is over, attributes; and of a function
+ * its retry and on_failure. A function has the version 0 and is not due here. */
 #define INTO_RUN                                                                                                       \
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at, created_at,"  \
-	" parent, parent_step, parent_n, child, depth, times_out_at)"
+	" parent, parent_step, parent_n, child, depth, times_out_at, attributes)"
 #define KID(pick, number)                                                                                              \
 	" SELECT " number("0") ", p.workspace, " pick("1") ", " number("2") ","                                            \
 	" (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = " pick("3") ") THEN " pick("3") " END),"  \
 	" p.requester, p.trace, " pick("4") ", CASE WHEN " number("2") " > 0 THEN ?3 END, ?3, p.subject, " pick("5") ", " number("6") ","  \
-	" 'open', p.depth + 1, " number("7")
+	" 'open', p.depth + 1, " number("7") ", " pick("8")
 #define SQLITE_PICK(n) "json_extract(value, '$[" n "]')"
 #define PG_PICK(n) "(r->>" n ")"
 #define PG_NUMBER(n) "(r->>" n ")::bigint"
@@ -32,9 +33,13 @@ DB_STMT(stmt_runs, "function_kids_runs", "iti", "",
 
 #define MADE " FROM hx_run k WHERE k.parent = ?1 AND k.child = 'open' AND NOT EXISTS (SELECT 1 FROM hx_subject y WHERE y.id = k.subject)"
 
-DB_STMT(stmt_functions, "function_kids_functions", "ii", "",
-	"INSERT INTO hx_function (subject, workspace, name, turn_at) SELECT k.subject, k.workspace, k.workflow, ?2" MADE
-	" AND k.definition_version = 0");
+#define INTO_FUNCTION                                                                                                  \
+	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms) SELECT k.subject, k.workspace, k.workflow, ?2, "
+DB_STMT(stmt_functions, "function_kids_functions", "iit", "",
+	INTO_FUNCTION SQLITE_PICK("9") ", " SQLITE_PICK("10") ", k.times_out_at, k.times_out_at - k.created_at FROM json_each(?3) JOIN hx_run k ON k.subject = " SQLITE_PICK("0")
+	" WHERE k.parent = ?1 AND k.definition_version = 0",
+	.pg_sql = INTO_FUNCTION PG_PICK("9") ", " PG_PICK("10") ", k.times_out_at, k.times_out_at - k.created_at FROM json_array_elements(?3::json) AS t(r) JOIN hx_run k ON k.subject = "
+		  PG_NUMBER("0") " WHERE k.parent = ?1 AND k.definition_version = 0");
 
 DB_STMT(stmt_subjects, "function_kids_subjects", "iiiiit", "",
 	INTO_SUBJECT NEW_SUBJECT("k.subject", "CASE WHEN k.definition_version = 0 THEN ?2 ELSE ?3 END", "'PENDING'", "?4", "?5", "?6") MADE);
@@ -86,6 +91,35 @@ bool function_bear(struct function_work *w, struct function_entry *e, const stru
 	return true;
 }
 
+static bool is_function(const struct function_birth *birth)
+{
+	return !birth->machine || birth->machine->definition->is_function;
+}
+
+static void add_optional(struct strbuf *text, struct slice value)
+{
+	strbuf_add_char(text, ',');
+	if (value.p)
+		json_quote(value, text);
+	else
+		strbuf_add_str(text, "null");
+}
+
+/* What its definition says of it. */
+static void add_defined(struct function_work *w, const struct function_birth *birth, struct strbuf *text)
+{
+	const struct run_definition *definition = birth->machine ? birth->machine->definition : NULL;
+	struct run_spec spec = {.workspace = w->row.workspace, .machine = birth->machine, .input = birth->input};
+
+	if (definition)
+		run_describe(&spec, w->arena);
+	w->kids_described |= spec.attributes.p != NULL;
+	add_optional(text, spec.attributes);
+	add_optional(text, slice_str(definition ? definition->retry_json : NULL));
+	add_optional(text, slice_str(definition ? function_on_failure(definition) : NULL));
+	strbuf_add_char(text, ']');
+}
+
 static void add_birth(struct function_work *w, const struct function_birth *birth, struct strbuf *text)
 {
 	int64_t times_out_at = birth->machine ? run_times_out_at(birth->machine->definition, w->row.now) : 0;
@@ -102,9 +136,10 @@ static void add_birth(struct function_work *w, const struct function_birth *birt
 	json_quote(birth->entry->name, text);
 	strbuf_addf(text, ",%lld,", (long long)birth->entry->n);
 	if (times_out_at)
-		strbuf_addf(text, "%lld]", (long long)times_out_at);
+		strbuf_addf(text, "%lld", (long long)times_out_at);
 	else
-		strbuf_add_str(text, "null]");
+		strbuf_add_str(text, "null");
+	add_defined(w, birth, text);
 }
 
 static bool is_dropped_kid(const struct function_entry *e)
@@ -144,8 +179,8 @@ void function_prepare_kids(struct function_work *w)
 static void offer(struct unit *unit, const struct function_work *w)
 {
 	for (const struct function_birth *birth = w->births; birth; birth = birth->next)
-		if (!birth->machine)
-			function_offer(unit, w->row.workspace, birth->workflow);
+		if (is_function(birth))
+			function_offer(unit, w->row.workspace, birth->workflow, 1);
 }
 
 void function_write_kids(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
@@ -154,7 +189,9 @@ void function_write_kids(struct unit *unit, const struct stamp *stamp, const str
 
 	if (w->kids_made.p) {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_runs, id, db_text(w->kids_made), at);
-		UNIT_ADD(unit, UNIT_ANY, &stmt_functions, id, at);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_functions, id, at, db_text(w->kids_made));
+		if (w->kids_described)
+			attributes_of_new_children(unit, w->row.subject);
 		UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, id, db_int(function_kind()), db_int(run_kind()),
 			 db_int(stamp->op), at, node);
 		UNIT_ADD(unit, UNIT_ANY, &stmt_histories, id, db_int(stamp->op), node);

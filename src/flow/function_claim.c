@@ -34,7 +34,7 @@
 
 #define TO "CASE WHEN s.status = 'CANCELLING' THEN 'CANCELLING' ELSE 'RUNNING' END"
 
-/* ?4 wanted   ?5 bytes of inputs   ?6 now   ?7 lease   ?8 op   ?9 worker   ?10 node   ?11 rows [name, version] */
+/* ?4 wanted   ?5 bytes of inputs   ?6 now   ?7 lease   ?8 op   ?9 worker   ?10 node   ?11 rows [name, version, lease or null] */
 DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "ii",
 	"WITH picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY c.key, n.value) AS place FROM"
 	" (SELECT value FROM {list2}) n, json_each((SELECT json_group_array(d.subject) FROM (SELECT f.subject FROM hx_function f WHERE"
@@ -46,21 +46,22 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "ii",
 	" INSERT INTO hx_ids (id) SELECT id FROM chosen ORDER BY place"
 	" RETURNING id, (SELECT s.fence + 1 FROM hx_subject s WHERE s.id = hx_ids.id)",
 	.pg_sql = "WITH moment AS MATERIALIZED (SELECT hx_now_ms() AS ms),"
-		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes FROM (SELECT DISTINCT value FROM {list2}) n CROSS JOIN LATERAL"
-		  " (SELECT s.id, s.status AS was, octet_length(r.input) AS bytes FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
+		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes, c.name FROM (SELECT DISTINCT value FROM {list2}) n CROSS JOIN LATERAL"
+		  " (SELECT s.id, s.status AS was, octet_length(r.input) AS bytes, f.name FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
 		  " JOIN hx_run r ON r.subject = f.subject WHERE" TURNS("n.value")
 		  " AND f.turn_at <= (SELECT ms FROM moment)"
 		  " AND s.owner IS NULL AND NOT " IS_STOPPED("r", "s")
 		  " ORDER BY f.turn_at LIMIT ?4 FOR UPDATE OF s, f, r SKIP LOCKED) c LIMIT ?4),"
-		  " chosen AS MATERIALIZED (SELECT id, was, sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
+		  " chosen AS MATERIALIZED (SELECT id, was, coalesce((SELECT (r->>2)::bigint FROM json_array_elements(?11::json) AS t(r)"
+		  " WHERE r->>0 = name LIMIT 1), ?7) AS lease_ms, sum(bytes) OVER (ROWS UNBOUNDED PRECEDING) - bytes AS before FROM picked),"
 		  " won AS (UPDATE hx_subject s SET status = " TO ", version = s.version + 1, op = ?8, updated_at = ?6, seq = s.seq + 1,"
-		  " fence = s.fence + 1, owner = ?9, until = hx_now_ms() + ?7,"
+		  " fence = s.fence + 1, owner = ?9, until = hx_now_ms() + c.lease_ms,"
 		  " head = hx_link(s.head, s.id, s.seq + 1, c.was, " TO ", s.version + 1, s.fence + 1, ?8, ?6, ?10)"
 		  " FROM chosen c WHERE s.id = c.id AND c.before < ?5"
-		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head),"
+		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head, c.lease_ms),"
 		  " told AS (" INTO_HISTORY " SELECT id, seq, was, status, version, fence, op, ?10, updated_at, head FROM won),"
 		  " begun AS (UPDATE hx_run r SET started_at = coalesce(r.started_at, ?6) FROM won w WHERE r.subject = w.id RETURNING r.subject),"
-		  " taken AS (UPDATE hx_function f SET worker = ?9, lease_ms = ?7, revision = f.revision + 1, turn_at = NULL, awaits = NULL,"
+		  " taken AS (UPDATE hx_function f SET worker = ?9, lease_ms = w.lease_ms, revision = f.revision + 1, turn_at = NULL, awaits = NULL,"
 		  " any_of = 0, turn_version = coalesce(f.version, (SELECT r->>1 FROM json_array_elements(?11::json) AS t(r)"
 		  " WHERE r->>0 = f.name LIMIT 1)) FROM won w WHERE f.subject = w.id RETURNING f.subject)"
 		  " SELECT id, fence FROM won");
@@ -71,9 +72,13 @@ DB_STMT(stmt_tell, "function_claim_tell", "iti", "",
 	" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
 	.pg_sql = "");
 
-DB_STMT(stmt_move, "function_claim_move", "iiti", "",
+#define LEASE(name, rows, otherwise)                                                                                   \
+	"coalesce((SELECT json_extract(value, '$[2]') FROM json_each(" rows ") WHERE json_extract(value, '$[0]') = " name " LIMIT 1), "  \
+	otherwise ")"
+
+DB_STMT(stmt_move, "function_claim_move", "iitit", "",
 	"UPDATE hx_subject AS s SET status = " TO ", version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
-	" fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM hx_history h"
+	" fence = fence + 1, owner = ?3, until = ?2 + " LEASE("(SELECT f.name FROM hx_function f WHERE f.subject = s.id)", "?5", "?4") ", head = (SELECT h.hash FROM hx_history h"
 	" WHERE h.subject = s.id AND h.seq = s.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
 	.pg_sql = "");
 
@@ -81,9 +86,9 @@ DB_STMT(stmt_started, "function_claim_started", "i", "",
 	"UPDATE hx_run SET started_at = coalesce(started_at, ?1) WHERE subject IN (SELECT id FROM hx_ids)",
 	.pg_sql = "");
 
-/* The turn is this worker's, in the version that it polled for. ?3: rows [name, version]. */
+/* The turn is this worker's, in the version that it polled for. ?3: rows, as above. */
 DB_STMT(stmt_begin, "function_claim_begin", "tit", "",
-	"UPDATE hx_function SET worker = ?1, lease_ms = ?2, revision = revision + 1, turn_at = NULL, awaits = NULL, any_of = 0,"
+	"UPDATE hx_function SET worker = ?1, lease_ms = " LEASE("hx_function.name", "?3", "?2") ", revision = revision + 1, turn_at = NULL, awaits = NULL, any_of = 0,"
 	" turn_version = coalesce(version, (SELECT json_extract(value, '$[1]') FROM json_each(?3)"
 	" WHERE json_extract(value, '$[0]') = hx_function.name LIMIT 1)) WHERE subject IN (SELECT id FROM hx_ids)",
 	.pg_sql = "");
@@ -147,7 +152,10 @@ static void add_row(struct strbuf *text, const struct function_polled *polled)
 	json_quote(polled->name, text);
 	strbuf_add_char(text, ',');
 	json_quote(polled->version, text);
-	strbuf_add_char(text, ']');
+	if (polled->lease_ms)
+		strbuf_addf(text, ",%lld]", (long long)polled->lease_ms);
+	else
+		strbuf_add_str(text, ",null]");
 }
 
 static struct slice list(struct function_claim *c, void (*add)(struct strbuf *, const struct function_polled *))
@@ -309,7 +317,7 @@ static void build_claim(const struct function_claim *c, struct unit *unit)
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_text(rq->workspace), db_text(c->names), db_text(c->pairs),
 		 db_int(rq->max), db_int(INPUTS_BYTES_MAX), at, lease, op, worker, node, db_text(c->rows));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, worker, lease);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, worker, lease, db_text(c->rows));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_started, at);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_begin, worker, lease, db_text(c->rows));
 	unit_add(unit, UNIT_ANY, &stmt_forget, 0, NULL);

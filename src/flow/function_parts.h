@@ -34,6 +34,8 @@ struct entry_policy {
 };
 struct entry_policy entry_policy(const struct function_entry *entry);
 
+/* One that it is a sibling of has failed: it begins nothing more, and fails when its turn ends. */
+bool work_is_to_fail(const struct function_work *w);
 /* Compensations that are left to be done. */
 int64_t work_to_undo(const struct function_work *w);
 /* An error of the run, out of what a worker says: {"code", "message", "step", "cause"}. step may be NULL. */
@@ -47,5 +49,7 @@ bool function_bear(struct function_work *w, struct function_entry *e, const stru
 		   const struct function_request *rq, struct id_source *ids, struct wall_time now);
 void function_prepare_kids(struct function_work *w);
 void function_write_kids(struct unit *unit, const struct stamp *stamp, const struct function_work *w);
+/* Before its unit: what the run is searched by after it. */
+void function_describe(struct function_work *w);
 /* Of a read with `failed`. */
 int64_t function_follows_n(const struct unit_result *result);

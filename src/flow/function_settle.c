@@ -189,9 +189,28 @@ void function_settle(struct function_work *w)
 	settle_kids(w);
 	settle_events(w);
 	settle_times(w);
-	if (w->row.times_out_at && w->row.times_out_at <= w->row.now)
+}
+
+void function_time_out(struct function_work *w)
+{
+	bool over = w->row.times_out_at && w->row.times_out_at <= w->row.now;
+
+	if (over && goes_on(w->to))
 		function_cancel(w, function_reason(w, "TIMEOUT", "the run has taken longer than its timeout",
 						   slice_of(NULL, 0)));
+}
+
+bool work_is_to_fail(const struct function_work *w)
+{
+	return w->row.asked.p && slice_is(w->row.asked, CHILD_ASKED_FAIL);
+}
+
+/* What is open stays so: a retry of its parent goes on with it. */
+static void fail_with_sibling(struct function_work *w)
+{
+	w->to = RUN_FAILED;
+	w->failed_at = -1;
+	w->error = function_reason(w, "SIBLING_FAILED", "another child of the same step has failed", slice_of(NULL, 0));
 }
 
 /* ---- cancelling ---- */
@@ -360,6 +379,8 @@ void function_rest(struct function_work *w)
 
 	w->turn_at = w->due_at = 0;
 	w->run_awaits = slice_of(NULL, 0);
+	if (work_is_to_fail(w) && !owned && (goes_on(w->to) || strcmp(w->to, RUN_PAUSED) == 0))
+		fail_with_sibling(w);
 	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned)
 		drop_tries(w);
 	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned && !has(w, is_unknown) && work_to_undo(w) <= 0 && !w->held.p) {

@@ -1,6 +1,7 @@
 /* The statements of functions: reading one with what a decision needs, and writing the decision. See function.h. */
 #include "base/hash.h"
 #include "base/json_string.h"
+#include "flow/attribute.h"
 #include "flow/function.h"
 #include "flow/function_parts.h"
 #include "flow/run_children.h"
@@ -115,9 +116,10 @@ DB_STMT(stmt_give_back, "function_give_back", "it", "",
 	"UPDATE hx_run_event SET taken_by = NULL WHERE run = ?1 AND CAST(taken_by AS text) IN (SELECT value FROM {list2})");
 
 /* ?3 and ?4: NULL, as they are. ?8: it has ended. */
-DB_STMT(stmt_run, "function_write_run", "itttiitt", "",
+DB_STMT(stmt_run, "function_write_run", "itttiitti", "",
 	"UPDATE hx_run SET awaits = ?2, output = coalesce(?3, output), error = CASE WHEN ?5 = 1 THEN NULL ELSE coalesce(?4, error) END,"
-	" completed_at = CASE WHEN ?8 IS NOT NULL THEN ?6 END, step_status = ?7 WHERE subject = ?1");
+	" completed_at = CASE WHEN ?8 IS NOT NULL THEN ?6 END, step_status = ?7, times_out_at = coalesce(?9, times_out_at)"
+	" WHERE subject = ?1");
 
 /* The turn goes on: its lease is never shortened. ?5: the worker's name. */
 DB_STMT(stmt_keep, "function_keep", "iitti", "i",
@@ -137,24 +139,6 @@ DB_STMT(stmt_move, "function_move", "ttiiitiii", "ii",
 	" AND version = ?3"
 	" AND status = ?2"
 	" RETURNING version, fence");
-
-DB_STMT(stmt_create, "function_create", "itti", "i",
-	"INSERT INTO hx_function (subject, workspace, name, turn_at) SELECT ?1, ?2, ?3, ?4"
-	" WHERE EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?2 AND p.name = ?3"
-	" AND p.at > ?4 - 2592000000)"
-	" RETURNING subject");
-
-DB_STMT(stmt_find_polled, "function_find_polled", "tt", "i",
-	"SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?1 AND p.name = ?2 AND p.at > (SELECT hx_now_ms()) - 2592000000 LIMIT 1");
-
-DB_STMT(stmt_scan_due, "function_scan_due", "i", "i",
-	"SELECT subject FROM hx_function WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
-
-DB_STMT(stmt_next_due, "function_next_due", "", "i",
-	"SELECT min(due_at) FROM hx_function WHERE due_at IS NOT NULL");
-
-DB_STMT(stmt_due, "function_due", "i", "",
-	"UPDATE hx_function SET due_at = hx_now_ms(), revision = revision + 1 WHERE subject = ?1");
 
 /* clang-format on */
 
@@ -194,9 +178,9 @@ int64_t function_stand(struct slice workspace, struct slice name)
 }
 
 /* Without room for one more, whoever waits finds it by its poll. */
-void function_offer(struct unit *unit, struct slice workspace, struct slice name)
+void function_offer(struct unit *unit, struct slice workspace, struct slice name, int64_t n)
 {
-	if (!unit_offer(unit, function_stand(workspace, name), 1))
+	if (!unit_offer(unit, function_stand(workspace, name), (uint32_t)n))
 		unit_wake(unit, FUNCTION_TOPIC);
 }
 
@@ -561,6 +545,7 @@ bool function_prepare(struct function_work *w)
 	if (w->gives_back)
 		w->events_back = work_places(w, gives_event_back);
 	function_prepare_kids(w);
+	function_describe(w);
 	return !w->arena->failed;
 }
 
@@ -588,7 +573,8 @@ static void add_run(struct unit *unit, const struct stamp *stamp, const struct f
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_run, db_int(w->row.subject), db_optional(w->run_awaits), db_optional(w->output),
 		 db_optional(w->error), db_int(w->clears_error), db_int(stamp->at.ms),
-		 w->step_status ? db_str(w->step_status) : db_null(), ended ? db_str("") : db_null());
+		 w->step_status ? db_str(w->step_status) : db_null(), ended ? db_str("") : db_null(),
+		 number(w->times_out_at));
 	if (ended)
 		unit_wake(unit, run_end_topic(w->row.subject));
 	if (ended && w->row.parent)
@@ -640,45 +626,17 @@ void function_write(struct unit *unit, const struct stamp *stamp, const struct f
 		UNIT_ADD(unit, UNIT_ANY, &stmt_entries, id, db_text(w->rows));
 	add_events(unit, w);
 	function_write_kids(unit, stamp, w);
-	if (moves || w->output.p || w->error.p || !slice_eq(w->run_awaits, row->run_awaits))
+	if (w->describes)
+		attributes_of_run_set(unit, row->subject, w->attributes); /* mutant: function-not-found-by -> ; */
+	if (!w->stays && (moves || w->output.p || w->error.p || !slice_eq(w->run_awaits, row->run_awaits)))
 		add_run(unit, stamp, w);
 	if (w->turn_at)
-		function_offer(unit, row->workspace, row->name);
+		function_offer(unit, row->workspace, row->name, 1);
 	if (w->due_at)
 		unit_wake(unit, FUNCTION_TOPIC);
 }
 
 /* ---- the rest ---- */
-
-void function_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
-{
-	struct slice name = slice_str(spec->machine->definition->name);
-
-	UNIT_ADD(unit, UNIT_MUST, &stmt_create, db_int(spec->subject), db_text(spec->workspace), db_text(name),
-		 db_int(stamp->at.ms));
-	function_offer(unit, spec->workspace, name);
-}
-
-void function_find_polled(struct unit *unit, struct slice workspace, struct slice name)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_find_polled, db_text(workspace), db_text(name));
-}
-
-void function_scan_due(struct unit *unit, int64_t limit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
-}
-
-void function_next_due(struct unit *unit)
-{
-	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
-}
-
-void function_due(struct unit *unit, int64_t subject)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_due, db_int(subject));
-	unit_wake(unit, FUNCTION_TOPIC);
-}
 
 void function_read_journal(struct unit *unit, int64_t subject, int64_t after, int64_t bytes_max)
 {

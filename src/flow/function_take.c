@@ -142,8 +142,8 @@ static bool may_now(struct function_work *w, const struct function_change *c, co
 	if (is_in(w, RUN_CANCELLING) && !is_outcome(c, there) && !undoes)
 		return work_refuse(w, HX_CANCELLED,
 				   "the run is being cancelled: only outcomes, compensate and undo are taken");
-	if (is_in(w, RUN_PAUSED) && (!is_outcome(c, there) || c->state == ENTRY_BEGUN))
-		return work_refuse(w, HX_WRONG_STATUS, "the run is paused: only outcomes are taken");
+	if ((is_in(w, RUN_PAUSED) || work_is_to_fail(w)) && (!is_outcome(c, there) || c->state == ENTRY_BEGUN))
+		return work_refuse(w, HX_WRONG_STATUS, "the run is paused, or to fail: only outcomes are taken");
 	if (c->kind == ENTRY_UNDO && !is_in(w, RUN_CANCELLING))
 		return bad(w, c, "nothing is undone before the run is cancelled");
 	return true;

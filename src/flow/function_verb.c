@@ -123,6 +123,8 @@ static enum hx_code verb_retry(struct run_verb *v)
 		return refused(w, HX_WRONG_STATUS, "entries follow the end of the step that has failed");
 	if (stands(w, RUN_FAILED) && e)
 		begin_anew(w, e, /* new_key= */ true);
+	if (stands(w, RUN_FAILED) && w->row.timeout_ms)
+		w->row.times_out_at = w->times_out_at = w->row.now + w->row.timeout_ms;
 	if (stands(w, RUN_CANCELLING))
 		(void)retry_undos(w); /* none: it is a turn that is wanted */
 	w->held = slice_of(NULL, 0);
@@ -206,6 +208,37 @@ static enum hx_code verb_resolve(struct run_verb *v)
 	return HX_OK;
 }
 
+static struct slice migrate_reason(struct run_verb *v, struct slice from, struct slice to)
+{
+	LOCAL_STRBUF(text, 4096);
+
+	strbuf_add_str(&text, "migrated from version ");
+	strbuf_add_slice(&text, from.p ? from : slice_str("(none)"));
+	strbuf_add_str(&text, " to version ");
+	strbuf_add_slice(&text, to);
+	return arena_copy(v->arena, strbuf_slice(&text));
+}
+
+/* Nothing else changes: whether the journal fits the other code, that code finds out (diverged). */
+static enum hx_code verb_migrate(struct run_verb *v, bool *ret_unchanged)
+{
+	struct function_work *w = v->work;
+	struct slice to = v->rq->function_version;
+
+	if (!to.p)
+		return refused(w, HX_CANNOT_MIGRATE, "it is a function: functionVersion says where it is to go");
+	if (stands(w, RUN_COMPLETED) || stands(w, RUN_CANCELLED))
+		return refused(w, HX_WRONG_STATUS, "the run has ended");
+	if (w->row.owned) /* mutant: migrated-under-its-worker -> if (0) */
+		return refused(w, HX_WRONG_STATUS, "a worker has its turn");
+	*ret_unchanged = v->rq->dry_run || (w->version.p && slice_eq(w->version, to));
+	v->migration.reason = migrate_reason(v, w->version, to);
+	w->version = to;
+	w->cold_seq = w->seq + 1; /* what somebody has in memory is of the other code */
+	w->stays = true;
+	return HX_OK;
+}
+
 static enum hx_code decide_kind(struct run_verb *v, const struct answer *answer, bool *ret_unchanged)
 {
 	switch (v->kind) {
@@ -224,8 +257,7 @@ static enum hx_code decide_kind(struct run_verb *v, const struct answer *answer,
 	case RUN_RESOLVE:
 		return verb_resolve(v);
 	case RUN_MIGRATE:
-		return refused(v->work, HX_CANNOT_MIGRATE,
-			       "a function has no definition here: its version is that of its workers");
+		return verb_migrate(v, ret_unchanged);
 	case RUN_DEBOUNCE: /* its key is this one's: that is the answer */
 		v->duplicate = true;
 		*ret_unchanged = true;
@@ -363,6 +395,9 @@ void function_verb_take(struct run_verb *v, const struct answer *answer)
 void function_verb_write(const struct run_verb *v, struct unit *unit)
 {
 	function_write(unit, &v->stamp, v->work);
+	if (v->kind == RUN_MIGRATE)
+		subject_add_note(unit, v->subject,
+				 &(struct history_note){.reason = v->migration.reason, .by = v->rq->requester});
 	if (v->kind == RUN_PAUSE)
 		run_children_ask_all(unit, v->subject, CHILD_ASKED_PAUSE);
 	else if (v->kind == RUN_RESUME)

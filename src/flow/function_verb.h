@@ -9,6 +9,7 @@
  *             lapses or for a journal that does not fit gets a turn; of one that is CANCELLING, the undo that has failed
  *   event     kept; the oldest entry that waits for it takes it, at once or when it is asked for
  *   approve   the entry of that name that is open
+ *   migrate   while nobody has its turn: its turns are for workers of another version from then on, who replay the journal
  *   resolve   the step, or undo, of that name that is unknown: done, or begun again with the same key
  */
 #pragma once

@@ -125,21 +125,50 @@ static struct slice child_key(struct run_drive *d, const struct run_step *step)
 	return slice_str(text_printf(d->arena, "%s/%s/", id_text("run", d->row.subject).text, step->name));
 }
 
-/* Of which definition: of another workflow the newest that this node knows, else a part of its own. */
+static const struct run_machine *newest(const struct run_drive *d, const struct run_step *step)
+{
+	return d->policy->machine_of(d->policy->context, slice_str(step->workflow), RUN_NEWEST);
+}
+
+/* May it be a function's, for which somebody polls? Only the store knows, and it is asked once. */
+static bool must_ask(const struct run_drive *d, const struct run_step *step)
+{
+	const struct run_policy *policy = d->policy;
+
+	return step->workflow && d->polled_of != step && policy->may_be_function && !newest(d, step) &&
+	       policy->may_be_function(policy->context, slice_str(step->workflow));
+}
+
+static const struct run_machine *function_of(struct run_drive *d, const struct run_step *step)
+{
+	bool polled = d->polled_of == step && d->polled;
+
+	return polled ? run_function_new(slice_str(step->workflow), d->arena) : NULL;
+}
+
+/* Of which definition: of another workflow the newest that this node knows, or a function; else a part of its own. */
 static bool find_machine(struct run_drive *d, const struct answer *answer, const struct run_step *step,
 			 struct run_brood *brood)
 {
 	const struct run_definition *part = step->parts_n ? step->parts[0].definition : NULL;
 
+	if (must_ask(d, step)) {
+		d->wants_children = step;
+		d->wanted = KIDS_POLLED;
+		return false;
+	}
 	brood->machine = d->row.machine;
 	brood->sees_around = part && part->sees_around;
 	brood->limit_key = part && d->slot.name ? d->slot.key : slice_of(NULL, 0);
 	if (step->workflow)
-		brood->machine = d->policy->machine_of(d->policy->context, slice_str(step->workflow), RUN_NEWEST);
+		brood->machine = newest(d, step) ? newest(d, step) : function_of(d, step);
 	if (brood->machine)
 		return true;
-	run_brood_fail(d, answer, step, "NOT_FOUND",
-		       slice_str(text_printf(d->arena, "there is no workflow \"%s\" of kind run", step->workflow)));
+	run_brood_fail(
+		d, answer, step, "NOT_FOUND",
+		slice_str(text_printf(d->arena,
+				      "there is no workflow \"%s\" of kind run, and nobody polls for such a function",
+				      step->workflow)));
 	return false;
 }
 
@@ -192,6 +221,7 @@ static void run_brood_begin(struct run_drive *d, const struct answer *answer, co
 	}
 	strbuf_add_char(&rows, ']');
 	brood->rows = arena_copy(d->arena, strbuf_slice(&rows));
+	brood->n = made;
 	d->arena->failed |= rows.failed;
 	if (code) {
 		brood->rows = slice_of(NULL, 0);

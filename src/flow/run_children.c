@@ -16,7 +16,7 @@
 	"(SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = ?7 || " n ")"    \
 	" THEN ?7 || " n " END)"
 #define CHILD_COLUMNS(id, n, input, scope, attributes)                                                                             \
-	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", ?8, ?8, p.subject, ?6, " n ","  \
+	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", CASE WHEN ?5 > 0 THEN ?8 END, ?8, p.subject, ?6, " n ","  \
 	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?10, " attributes ", ?11"
 
 DB_STMT(stmt_make, "run_children_make", "iittittiiit", "",
@@ -27,6 +27,12 @@ DB_STMT(stmt_make, "run_children_make", "iittittiiit", "",
 
 DB_STMT(stmt_subjects, "run_children_subjects", "itiiiit", "",
 	INTO_SUBJECT NEW_SUBJECT("k.subject", "?4", "'PENDING'", "?5", "?6", "?7")
+	" FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
+
+/* Functions (definition_version 0) are due for workers, and not here. */
+DB_STMT(stmt_functions, "run_children_functions", "itiitti", "",
+	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms)"
+	" SELECT k.subject, k.workspace, k.workflow, ?4, ?5, ?6, k.times_out_at, ?7"
 	" FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
 
 DB_STMT(stmt_histories, "run_children_histories", "itit", "",
@@ -107,7 +113,31 @@ DB_STMT(stmt_rows, "run_children_rows", "itiii", "ittti",
 	" AND (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done') <= ?5))))"
 	" ORDER BY k.parent_n");
 
+/* ?2: the name that a step has for its children. */
+DB_STMT(stmt_polled, "run_children_polled", "it", "i",
+	"SELECT CAST(1 AS bigint) FROM hx_run r JOIN hx_function_poll p ON p.workspace = r.workspace AND p.name = ?2"
+	" AND p.at > (SELECT hx_now_ms()) - 2592000000 WHERE r.subject = ?1 LIMIT 1");
+
+/* Those that are functions have no driver: a node looks at them. */
+DB_STMT(stmt_functions_due, "run_children_functions_due", "i", "",
+	"UPDATE hx_function SET due_at = hx_now_ms(), revision = revision + 1 WHERE subject IN (SELECT k.subject FROM hx_run k"
+	" WHERE k.parent = ?1 AND k.asked = 'fail' AND k.definition_version = 0)");
+
 /* clang-format on */
+
+static void make_functions(struct unit *unit, const struct stamp *stamp, const struct run_row *parent,
+			   const struct run_brood *brood)
+{
+	const struct run_definition *definition = brood->machine->definition;
+
+	UNIT_ADD(unit, UNIT_ANY, &stmt_functions, db_int(parent->subject), db_str(brood->step->name),
+		 db_int(brood->from), db_int(stamp->at.ms), db_optional(slice_str(definition->retry_json)),
+		 db_optional(slice_str(function_on_failure(definition))),
+		 definition->timeout_ms ? db_int(definition->timeout_ms) : db_null());
+	function_offer(unit, parent->workspace, slice_str(definition->name), brood->n);
+	if (definition->timeout_ms)
+		unit_wake(unit, FUNCTION_TOPIC);
+}
 
 void run_children_make(struct unit *unit, const struct stamp *stamp, const struct run_row *parent,
 		       const struct run_brood *brood)
@@ -115,13 +145,16 @@ void run_children_make(struct unit *unit, const struct stamp *stamp, const struc
 	struct db_value subject = db_int(parent->subject), step = db_str(brood->step->name), from = db_int(brood->from);
 	/* Of a part the time is that of the run around it. */
 	int64_t times_out_at = brood->step->parts_n ? 0 : run_times_out_at(brood->machine->definition, stamp->at.ms);
+	bool function = brood->machine->definition->is_function;
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_make, subject, from, db_text(brood->rows),
 		 db_str(brood->machine->definition->name), db_int(brood->machine->version), step, db_text(brood->key),
 		 db_int(stamp->at.ms), db_int(brood->sees_around), times_out_at ? db_int(times_out_at) : db_null(),
 		 db_optional(brood->limit_key));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, subject, step, from, db_int(run_kind()), db_int(stamp->op),
-		 db_int(stamp->at.ms), db_str(stamp->node));
+	if (function)
+		make_functions(unit, stamp, parent, brood);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, subject, step, from, db_int(function ? function_kind() : run_kind()),
+		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_histories, subject, step, from, db_str(stamp->node));
 	if (brood->described)
 		attributes_of_children(unit, parent->subject, brood->step->name, brood->from);
@@ -130,10 +163,18 @@ void run_children_make(struct unit *unit, const struct stamp *stamp, const struc
 	unit_wake(unit, RUN_TOPIC);
 }
 
+static void tell_functions(struct unit *unit, int64_t parent)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_functions_due, db_int(parent));
+	unit_wake(unit, FUNCTION_TOPIC);
+}
+
 void run_children_ask(struct unit *unit, int64_t parent, const struct run_asking *asking)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_ask, db_int(parent), db_str(asking->word), db_str(asking->step->name),
 		 db_int(asking->only), db_int(asking->but));
+	if (strcmp(asking->word, CHILD_ASKED_FAIL) == 0)
+		tell_functions(unit, parent); /* mutant: function-not-told-to-fail -> ; */
 	unit_wake(unit, RUN_TOPIC);
 }
 
@@ -195,6 +236,10 @@ void run_children_guard(struct unit *unit, const struct run_row *row)
 void run_children_read(struct unit *unit, int64_t parent, const struct run_step *step, enum run_kids_wanted wanted,
 		       int64_t of)
 {
+	if (wanted == KIDS_POLLED) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_polled, db_int(parent), db_str(step->workflow));
+		return;
+	}
 	UNIT_ADD(unit, UNIT_ANY, &stmt_count, db_int(parent), db_str(step->name),
 		 db_int(step->save_as != NULL || step->type == RUN_PARALLEL));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_rows, db_int(parent), db_str(step->name), db_int(wanted), db_int(of),

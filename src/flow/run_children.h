@@ -68,6 +68,7 @@ struct run_brood {
 	int64_t from;
 	struct slice key;       /* of each, up to its number */
 	struct slice rows;      /* [[id, "input", scope or null, "attributes" or null], …]; .p NULL: none */
+	int64_t n;              /* so many */
 	bool described;         /* some have attributes */
 	struct slice limit_key; /* of parts: that of the run around them; .p NULL: there is no limit */
 };
@@ -120,7 +121,13 @@ struct run_kid {
  * Which rows: none; the last; all, when so many were begun, none is open, and what they have put out fits a step; or all when none is
  * open, however many were begun and however large that is: one of them may have decided. That of the first failed one is always there.
  */
-enum run_kids_wanted { KIDS_COUNT, KIDS_LAST, KIDS_ALL, KIDS_BEGUN };
+enum run_kids_wanted {
+	KIDS_COUNT,
+	KIDS_LAST,
+	KIDS_ALL,
+	KIDS_BEGUN,
+	KIDS_POLLED, /* nothing of them: one row, if somebody polls for a function of the name that the step has for them */
+};
 void run_children_read(struct unit *unit, int64_t parent, const struct run_step *step, enum run_kids_wanted wanted,
 		       int64_t of);
 /* False: the arena is full. */

@@ -204,6 +204,12 @@ static void take_children(struct run_drive *d, const struct answer *answer)
 		rest_a_moment(d, answer);
 		return;
 	}
+	if (d->wanted == KIDS_POLLED) {
+		d->polled_of = d->wants_children;
+		d->polled = answer->result->rows[0].n > 0;
+		plan(d, answer);
+		return;
+	}
 	if (!run_kids_take(answer->result, d->wants_children, d->arena, &d->kids)) {
 		task_end(&d->task, HX_TOO_LARGE);
 		return;

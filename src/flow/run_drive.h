@@ -47,6 +47,8 @@ struct run_policy {
 	int64_t lease_ms; /* for definitions and steps without one */
 	run_machine_fn machine_of;
 	const void *context;
+	/* Has no definition of another kind this name, so that it may be a function's? NULL: there are no functions without one. */
+	bool (*may_be_function)(const void *context, struct slice name);
 };
 
 enum run_drive_at {
@@ -156,8 +158,10 @@ struct run_drive {
 	struct slice key, body;
 	const struct run_step *wants_children; /* what the plan has to know of before it can decide; NULL: nothing */
 	enum run_kids_wanted wanted;
-	int64_t wanted_of;    /* all of them are so many */
-	struct run_kids kids; /* .step NULL: nothing is known */
+	int64_t wanted_of;                /* all of them are so many */
+	struct run_kids kids;             /* .step NULL: nothing is known */
+	const struct run_step *polled_of; /* of which it was asked whether somebody polls for a function of its name */
+	bool polled;
 	bool event_found;
 	struct slice event_id, event_data;
 	struct mono_time gives_up_at, rests_until;

@@ -361,7 +361,9 @@ static void decide_migrate(struct run_verb *v, const struct answer *answer)
 		end_unchanged(v);
 		return;
 	}
-	if (v->row.scope.p)
+	if (v->rq->function_version.p)
+		end_run_verb(v, HX_CANNOT_MIGRATE, "it is no function: definitionVersion says where it is to go");
+	else if (v->row.scope.p)
 		end_run_verb(v, HX_WRONG_STATUS,
 			     "it is a part of the run that has started it, and is migrated with that");
 	else if (!leads(v, v->row.status))

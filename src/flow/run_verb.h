@@ -105,11 +105,12 @@ struct run_verb_request {
 	bool own_id;           /* it is the engine's own: no caller's is ever the same */
 	struct slice data; /* of the event, of the decision; resolve: the output; migrate: old and new names. JSON */
 	bool done;         /* resolve */
-	int64_t definition_version; /* migrate */
-	bool dry_run;               /* migrate: it is only decided */
-	struct slice reason;        /* why the requester wants it, for the history; empty: not said */
-	struct slice requester;     /* who gives the reason; migrate: who; restart: of the new run */
-	struct slice traceparent;   /* restart: of the new run; its input is the data, .p NULL: as it was */
+	int64_t definition_version;    /* migrate */
+	struct slice function_version; /* the same, of a function: its user's word; .p NULL: none */
+	bool dry_run;                  /* migrate: it is only decided */
+	struct slice reason;           /* why the requester wants it, for the history; empty: not said */
+	struct slice requester;        /* who gives the reason; migrate: who; restart: of the new run */
+	struct slice traceparent;      /* restart: of the new run; its input is the data, .p NULL: as it was */
 	const struct run_policy *policy;
 	struct run_along *along; /* NULL: nothing */
 };

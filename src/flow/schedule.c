@@ -257,11 +257,18 @@ static struct slice fire_payload(const struct schedule_row *row, struct arena *a
 	return arena_keep(arena, &text);
 }
 
+static const struct run_machine *function_of(const struct schedule_policy *policy, const struct schedule_spec *spec)
+{
+	if (spec->starts != SCHEDULE_STARTS_RUN || !policy->function_of)
+		return NULL;
+	return policy->function_of(policy->context, spec->workflow);
+}
+
 bool schedule_is_known(const struct schedule_policy *policy, const struct schedule_spec *spec)
 {
 	switch (spec->starts) {
 	case SCHEDULE_STARTS_RUN:
-		return policy->run_of(policy->context, spec->workflow);
+		return policy->run_of(policy->context, spec->workflow) || function_of(policy, spec);
 	case SCHEDULE_STARTS_BATCH:
 		return policy->batch_of(policy->context, spec->workflow);
 	case SCHEDULE_FIRES:
@@ -273,7 +280,7 @@ bool schedule_is_known(const struct schedule_policy *policy, const struct schedu
 bool schedule_may_be_function(const struct schedule_policy *policy, const struct schedule_spec *spec)
 {
 	return spec->starts == SCHEDULE_STARTS_RUN && policy->may_be_function &&
-	       policy->may_be_function(policy->context, spec->workflow);
+	       policy->may_be_function(policy->context, spec->workflow) && !function_of(policy, spec);
 }
 
 bool schedule_start_of(const struct schedule_policy *policy, const struct schedule_row *row, struct arena *arena,
@@ -283,6 +290,7 @@ bool schedule_start_of(const struct schedule_policy *policy, const struct schedu
 
 	if (spec->starts == SCHEDULE_STARTS_RUN)
 		start->run = schedule_may_be_function(policy, spec) ? run_function_new(spec->workflow, arena)
+			     : function_of(policy, spec)            ? function_of(policy, spec)
 								    : policy->run_of(policy->context, spec->workflow);
 	else if (spec->starts == SCHEDULE_STARTS_BATCH)
 		start->batch = policy->batch_of(policy->context, spec->workflow);

@@ -58,6 +58,8 @@ struct schedule_policy {
 		      struct slice workflow); /* is there such a workflow of entities? NULL: none is */
 	/* Has no definition this name, so that it may be a function's, for whoever polls for it? NULL: there are no functions. */
 	bool (*may_be_function)(const void *context, struct slice name);
+	/* That of a function with a definition. NULL: none has one. */
+	const struct run_machine *(*function_of)(const void *context, struct slice name);
 };
 
 /* The first slot that waits. While it is paused, only those of a backfill go on. */

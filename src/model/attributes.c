@@ -23,6 +23,11 @@ static bool is_name(struct slice name)
 	return good;
 }
 
+bool attribute_name_is_good(enum where_kind kind, struct slice name)
+{
+	return is_name(name) && !where_is_reserved(kind, name);
+}
+
 static bool check_name(const struct reader *r, const struct json_node *node, enum where_kind kind, struct slice name)
 {
 	if (!is_name(name))

@@ -27,6 +27,8 @@ struct attributes {
 	bool follow;                  /* one of them at least sees more than the input: it may change on the way */
 };
 
+/* Can it be written in a condition, and means nothing else there? */
+bool attribute_name_is_good(enum where_kind kind, struct slice name);
 /* Reads the object into *ret. roots: what their expressions may look at. */
 void attributes_read(const struct reader *r, const struct json_node *node, enum where_kind kind,
 		     const char *const *roots, struct attributes *ret);

@@ -31,6 +31,7 @@ static bool parse_kind(const char *file, struct slice text, struct arena *arena,
 	const struct workflow *entity = NULL;
 	const struct run_definition *run = NULL;
 	const struct batch_definition *batch = NULL;
+	const struct run_definition *function = NULL;
 
 	if (json_string_is(kind, slice_str("run"))) {
 		run_definition_parse(file, text, arena, findings, &run);
@@ -40,13 +41,17 @@ static bool parse_kind(const char *file, struct slice text, struct arena *arena,
 		batch_definition_parse(file, text, arena, findings, &batch);
 		if (batch)
 			*ret = (struct definition){DEFINITION_OF("batch", batch), .batch = batch};
+	} else if (json_string_is(kind, slice_str("function"))) {
+		function_definition_parse(file, text, arena, findings, &function);
+		if (function)
+			*ret = (struct definition){DEFINITION_OF("function", function), .function = function};
 	} else {
 		workflow_parse(file, text, arena, findings, &entity);
 		if (entity)
 			*ret = (struct definition){DEFINITION_OF("entity", entity), .steps_n = entity->steps_n,
 						   .entity = entity};
 	}
-	return run || batch || entity;
+	return run || batch || function || entity;
 }
 
 void definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,

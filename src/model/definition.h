@@ -5,6 +5,7 @@
  *   kind `entity`   model/workflow.h
  *   kind `run`      model/run_definition.h
  *   kind `batch`    model/batch_definition.h
+ *   kind `function` model/function_definition.c
  */
 #pragma once
 
@@ -12,20 +13,21 @@
 #include "model/config.h"
 #include "model/run_definition.h"
 
-/* What all kinds have, and the one that it is: of the last three, one is not NULL. Immutable. */
+/* What all kinds have, and the one that it is: of the last four, one is not NULL. Immutable. */
 struct definition {
-	const char *kind; /* "entity", "run" or "batch" */
+	const char *kind; /* "entity", "run", "batch" or "function" */
 	const char *name;
 	const char *module;
 	const char *file;
 	struct slice text; /* as written */
-	size_t steps_n;    /* 0: a batch has none */
+	size_t steps_n;    /* 0: a batch has none, nor has a function */
 	size_t actions_n;
 	const struct action *actions;
 	struct user_rules rules; /* of the user's own, about this workflow */
 	const struct workflow *entity;
 	const struct run_definition *run;
 	const struct batch_definition *batch;
+	const struct run_definition *function;
 };
 
 /*

@@ -162,8 +162,8 @@ static bool make_sketch(struct picture *p)
 {
 	if (p->d->entity)
 		return sketch_entity(p->d->entity, &p->arena, &p->sketch);
-	if (p->d->run)
-		return sketch_run(p->d->run, &p->arena, &p->sketch);
+	if (p->d->run || p->d->function)
+		return sketch_run(p->d->run ? p->d->run : p->d->function, &p->arena, &p->sketch);
 	return sketch_batch(p->d->batch, &p->arena, &p->sketch);
 }
 
@@ -173,6 +173,8 @@ static const char *subtitle_of(struct picture *p)
 
 	if (p->d->run)
 		return text_printf(&p->arena, "run of %zu steps, module %s", p->d->steps_n, p->d->module);
+	if (p->d->function)
+		return text_printf(&p->arena, "function, module %s: its steps are code", p->d->module);
 	if (p->d->batch)
 		return text_printf(&p->arena, "batch, module %s: the life of an item, what a cancel does, the end",
 				   p->d->module);

@@ -7,12 +7,13 @@
 #include "model/definition_text.h"
 #include "model/user_table.h"
 
-static const char *const kind_names[] = {"entity", "run", "batch", NULL};
+static const char *const kind_names[] = {"entity", "run", "batch", "function", NULL};
 
 #define KINDS (sizeof kind_names / sizeof kind_names[0] - 1)
 #define ENTITY 1u /* a bit for each of kind_names[] */
 #define RUN 2u
 #define BATCH 4u
+#define FUNCTION 8u
 
 /* ---- fields of other kinds ---- */
 
@@ -26,8 +27,8 @@ static const struct field batch_action_fields[] = {{"void", FIELD_KNOWN}, {0}};
 static const struct {
 	unsigned kinds;
 	const struct field *fields;
-} tables[] = {{ENTITY, entity_fields}, {ENTITY, step_fields}, {RUN, run_fields},
-	      {RUN, run_step_fields},  {BATCH, batch_fields}, {BATCH, batch_action_fields}};
+} tables[] = {{ENTITY, entity_fields}, {ENTITY, step_fields},        {RUN, run_fields},          {RUN, run_step_fields},
+	      {BATCH, batch_fields},   {BATCH, batch_action_fields}, {FUNCTION, function_fields}};
 
 /* A name that could have been meant as one of every kind is better answered by the nearest. */
 static bool says_little(struct slice name)

@@ -42,3 +42,4 @@ field_refuse_fn head_refuse;
 extern const struct field entity_fields[], step_fields[];  /* workflow.c, step.c */
 extern const struct field run_fields[], run_step_fields[]; /* run_definition.c, run_step.c */
 extern const struct field batch_fields[];                  /* batch_definition.c */
+extern const struct field function_fields[];               /* function_definition.c */

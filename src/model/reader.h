@@ -20,8 +20,8 @@ struct reader {
 	struct findings *findings; /* NULL: silent */
 	struct arena *arena;
 	struct finding place; /* file, workflow, step and requester as far as they are known */
-	const char *kind;     /* of the definition that is read: "entity", "run", "batch"; NULL: it is none */
-	const char *where;    /* "meta.columns", "action CloseBilling": put in front of the text; NULL: nothing */
+	const char *kind;  /* of the definition that is read: "entity", "run", "batch", "function"; NULL: it is none */
+	const char *where; /* "meta.columns", "action CloseBilling": put in front of the text; NULL: nothing */
 	const struct action_list *actions; /* of the definition that is read */
 	const void *draft;                 /* of an entity: what of it is known so far (draft.h) */
 };

@@ -104,7 +104,7 @@ static void read_attributes(const struct reader *r, const struct json_node *node
 	attributes_read(r, node, WHERE_RUN, expression_run_roots, &definition->attributes);
 }
 
-static const char *const on_failure_names[] = {"hold", "compensate", NULL};
+const char *const run_on_failure[] = {"hold", "compensate", NULL};
 
 /* clang-format off */
 const struct field run_fields[] = {
@@ -117,7 +117,7 @@ const struct field run_fields[] = {
 	{"output",   FIELD_EXPRESSION(struct run_definition, output)},
 	{"lease",    FIELD_LEASE(struct run_definition, lease_ms)},
 	{"timeout",  FIELD_DURATION(struct run_definition, timeout_ms)},
-	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, on_failure_names)},
+	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, run_on_failure)},
 	{"failure_after_effect", FIELD_OWN(read_failure_effects)},
 	{"attributes", FIELD_OWN(read_attributes)},
 	{"limits",   FIELD_OWN_AT(struct run_definition, limits, struct limits, limits_read)},

@@ -139,8 +139,12 @@ struct run_definition {
 	int64_t timeout_ms;                                           /* 0: none */
 	struct attributes attributes;
 	const char *scope; /* of a part; NULL: the whole */
-	bool is_function;  /* code of a worker's (flow/function.h): it has no steps here */
-	bool sees_around;  /* a branch or a body: its runs have the input and the state of the run around them */
+	/* Code of a worker's (flow/function.h): it has no steps here, and may have no definition either. */
+	bool is_function;
+	bool is_defined;        /* it has one: it can be started though nobody has polled for it */
+	struct run_retry retry; /* of its steps that have none of their own */
+	const char *retry_json; /* the same, as its turns tell it; NULL: the default */
+	bool sees_around;       /* a branch or a body: its runs have the input and the state of the run around them */
 };
 
 /* A run of this definition waits for runs that it has started. */
@@ -166,9 +170,14 @@ struct run_place {
 struct run_place run_definition_search(const struct run_definition *definition,
 				       bool (*fits)(const struct run_step *step, struct slice name), struct slice name);
 
+extern const char *const run_on_failure[]; /* hold, compensate */
+
 /*
  * Parses one definition. All findings are added, not the first alone; *ret is NULL when there is an error among
  * them. The definition lives in *arena.
  */
 void run_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 			  const struct run_definition **ret);
+/* The same for one of kind function. */
+void function_definition_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
+			       const struct run_definition **ret);

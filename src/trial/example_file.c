@@ -313,7 +313,7 @@ void example_file_check(const struct example_file *file, const struct definition
 		const struct example *e = &file->examples[i];
 		const struct definition *d = example_definition(set, e);
 
-		if (!d || d->batch)
+		if (!d || d->batch || d->function)
 			reader_report(&r, e->line, "workflow", "there is no run and no entity %s",
 				      e->workflow ? e->workflow : "in the definitions");
 		for (size_t s = 0; s < e->services_n; s++)

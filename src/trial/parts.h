@@ -131,7 +131,7 @@ struct trial {
 	struct user_rule own[TRIAL_OWN_MAX];
 	bool own_reached[TRIAL_OWN_MAX];
 	/* Left out: */
-	bool has_sql, has_table, has_more_rules;
+	bool has_sql, has_table, has_more_rules, has_function;
 	bool has_effects; /* after-effects, also those that nobody is called for */
 };
 

@@ -220,7 +220,8 @@ static void add_machine(struct trial *t, const struct definition *d)
 {
 	struct trial_machine *m = &t->machines[t->machines_n];
 
-	if (t->machines_n == TRIAL_MACHINES_MAX)
+	t->has_function |= d->function != NULL;
+	if (d->function || t->machines_n == TRIAL_MACHINES_MAX)
 		return;
 	t->machines_n++;
 	adapt(t, d);
@@ -478,6 +479,7 @@ static void finish(const struct trial *t, struct trial_report *report)
 		     "commits whose answer is lost, and groups of units: the engine's own tests walk through these");
 	add_left_out(report, t->has_sql, "statements of sql actions are counted, not run: none of them refuses");
 	add_left_out(report, t->has_table, "entities of a table of yours are explored as the engine's own");
+	add_left_out(report, t->has_function, "functions");
 	add_left_out(report, lacks_child(t), "runs of workflows that were not given: whoever starts one waits there");
 	add_left_out(report, t->has_more_rules, "rules of your own beyond the first 256");
 	add_left_out(report, !t->world->inputs_n, "inputs other than {}: a world file names some");

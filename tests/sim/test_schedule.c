@@ -181,7 +181,7 @@ static const struct batch_machine *batch_of(const void *context, struct slice wo
 	return NULL;
 }
 
-static const struct schedule_policy policy = {zone_of, run_of, batch_of, NULL, NULL, NULL};
+static const struct schedule_policy policy = {zone_of, run_of, batch_of, NULL, NULL, NULL, NULL};
 
 static void init_look(union sim_task *task, const void *plan, struct arena *texts)
 {
@@ -196,7 +196,7 @@ static const struct run_machine *run_of_nobody(const void *context, struct slice
 	return NULL;
 }
 
-static const struct schedule_policy ignorant = {zone_of, run_of_nobody, batch_of, NULL, NULL, NULL};
+static const struct schedule_policy ignorant = {zone_of, run_of_nobody, batch_of, NULL, NULL, NULL, NULL};
 
 static void init_ignorant(union sim_task *task, const void *plan, struct arena *texts)
 {

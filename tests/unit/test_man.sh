@@ -81,7 +81,7 @@ awk -v dir="$dir" '
 	/^\.nf/ { n++; text = ""; on = 1; next }
 	/^\.fi/ { on = 0; file = dir (text ~ /"workflow":/ ? "/flows/" n ".json" : "/config.json"); printf "%s", text >file; next }
 	on      { gsub(/\\-/, "-"); text = text $0 "\n" }' man/hapax.5
-[ "$(ls "$dir/flows" | wc -l)" -eq 3 ] || note "hapax(5) has no example for each kind"
+[ "$(ls "$dir/flows" | wc -l)" -eq 4 ] || note "hapax(5) has no example for each kind"
 "$hapax" check --strict "$dir/flows" --config "$dir/config.json" >"$dir/out" 2>&1 || note "$(cat "$dir/out")"
 result the_examples_are_valid
 

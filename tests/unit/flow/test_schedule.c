@@ -41,7 +41,7 @@ static const struct batch_machine *batch_of(const void *context, struct slice wo
 	return NULL;
 }
 
-static const struct schedule_policy policy = {zone_of, run_of, batch_of, NULL, NULL, NULL};
+static const struct schedule_policy policy = {zone_of, run_of, batch_of, NULL, NULL, NULL, NULL};
 
 /* ---- a look, over a store ---- */
 

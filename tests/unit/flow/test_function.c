@@ -1,0 +1,520 @@
+/* Functions in a store: what their definition says for their runs, what they are searched by, words of a parent, another version. */
+#include "unit/flow/world.h"
+
+#include <stdio.h>
+
+#include "base/id.h"
+#include "flow/function.h"
+#include "flow/run_children.h"
+#include "flow/run_verb.h"
+#include "support/must_hold.h"
+
+#define RUN 77
+#define HOUR_MS 3600000
+
+static struct {
+	struct arena arena;
+	struct id_source ids;
+	const struct run_machine *machine;
+	int64_t fence, seq;
+} fixture;
+
+static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+{
+	(void)context, (void)workflow, (void)version;
+	return NULL;
+}
+
+static const struct run_policy policy = {.lease_ms = 1000, .machine_of = machine_of};
+
+static int forget(void **state)
+{
+	arena_release(&fixture.arena);
+	return world_tear_down(state);
+}
+
+/* ---- a definition, and a run of it ---- */
+
+static void define(const char *more)
+{
+	char text[400];
+	struct findings findings;
+	const struct run_definition *definition;
+
+	snprintf(text, sizeof text, "{\"workflow\":\"f\",\"kind\":\"function\"%s}", more);
+	for (char *c = text; *c; c++)
+		*c = *c == '\'' ? '"' : *c;
+	arena_init(&fixture.arena, 16u << 20);
+	id_source_init(&fixture.ids, 1);
+	findings_init(&findings, &fixture.arena);
+	function_definition_parse("f.json", slice_str(text), &fixture.arena, &findings, &definition);
+	assert_non_null(definition);
+	fixture.machine = run_machine_new(definition, RUN_FUNCTION, &fixture.arena);
+}
+
+static enum unit_verdict create(struct world *w, const struct run_machine *machine)
+{
+	struct stamp stamp = world_begin(w);
+	struct run_spec spec = {.subject = RUN,
+				.workspace = slice_str("default"),
+				.requester = slice_str("me"),
+				.machine = machine,
+				.input = slice_str("{\"customer\":\"c-1\"}")};
+
+	run_describe(&spec, &fixture.arena);
+	run_create(&w->unit, &stamp, &spec);
+	fixture.seq = 0;
+	return world_run(w);
+}
+
+static void check_is(struct world *w, const struct db_stmt *stmt, const char *wanted)
+{
+	char found[400];
+
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	snprintf(found, sizeof found, "%.*s", SLICE_ARGS(db_cell(&w->result.rows[0], 0, 0)->s));
+	assert_string_equal(found, wanted);
+}
+
+/* A connection knows statements by their address. */
+#define assert_is(w, text, wanted)                                                                                     \
+	do {                                                                                                           \
+		static const struct db_stmt stmt = {.name = "test_function_is", .sql = text, .in = "", .out = "t"};    \
+		check_is(w, &stmt, wanted);                                                                            \
+	} while (0)
+
+/* ---- tasks ---- */
+
+static enum hx_code go(struct world *w, struct task *task)
+{
+	struct ask ask = {.unit = &w->unit};
+	struct answer answer = {.kind = ANSWER_START, .node = "here", .ids = &fixture.ids};
+
+	for (;;) {
+		answer.now = w->clock.wall;
+		answer.mono = w->clock.mono;
+		answer.id = w->last_op += 10;
+		assert_true(task_take(task, task->turn, &answer));
+		task->kind->ask(task, &ask);
+		if (ask.kind != ASK_COMMIT)
+			return ask.code;
+		(void)world_run(w);
+		answer.kind = ANSWER_COMMIT;
+		answer.result = &w->result;
+	}
+}
+
+static size_t claim(struct world *w, const char *version, int64_t lease_ms)
+{
+	const struct function_polled polled = {slice_str("f"), slice_str(version), lease_ms};
+	const struct function_claim_request rq = {.workspace = slice_str("default"),
+						  .worker = slice_str("w"),
+						  .polled_n = 1,
+						  .polled = &polled,
+						  .max = 1,
+						  .lease_ms = 60000};
+	struct function_claim claim;
+
+	function_claim_init(&claim, &rq, &fixture.arena);
+	assert_int_equal(go(w, &claim.task), HX_OK);
+	if (claim.n) {
+		fixture.fence = claim.turns[0].row.fence;
+		fixture.seq = claim.turns[0].row.seq;
+	}
+	return claim.n;
+}
+
+static enum hx_code call(struct world *w, const char *body)
+{
+	static char hash[16];
+	char text[1000];
+	struct json json;
+	struct hx_error err;
+	struct function_call task;
+	struct function_request rq = {.workspace = slice_str("default"),
+				      .subject = RUN,
+				      .worker = slice_str("w"),
+				      .fence = fixture.fence,
+				      .seq = fixture.seq,
+				      .machine_of = machine_of};
+	enum hx_code code;
+
+	snprintf(text, sizeof text, "%s", body);
+	for (char *c = text; *c; c++)
+		*c = *c == '\'' ? '"' : *c;
+	assert_int_equal(json_check(slice_str(text), &err, &json), HX_OK);
+	assert_int_equal(function_parse(json, &fixture.arena, &rq, &err), HX_OK);
+	snprintf(hash, sizeof hash, "%lld", (long long)w->last_op);
+	rq.hash = slice_str(hash);
+	function_call_init(&task, &rq, &fixture.arena);
+	code = go(w, &task.task);
+	if (!code)
+		fixture.seq = task.work.seq;
+	return code;
+}
+
+static void look(struct world *w)
+{
+	struct function_look task;
+
+	function_look_init(&task, RUN, &fixture.arena);
+	assert_int_equal(go(w, &task.task), HX_OK);
+}
+
+static enum hx_code verb(struct world *w, struct run_verb_request rq)
+{
+	struct run_verb task;
+
+	rq.workspace = slice_str("default");
+	rq.subject = RUN;
+	rq.requester = slice_str("me");
+	rq.policy = &policy;
+	run_verb_init(&task, &rq, &fixture.arena);
+	return go(w, &task.task);
+}
+
+#define STATUS "SELECT status FROM hx_subject WHERE id = 77"
+#define ERROR                                                                                                          \
+	"SELECT s.status || coalesce(' ' || json_extract(r.error, '$.code'), '') FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
+
+/* ---- its definition ---- */
+
+static void test_what_it_says_is_kept_with_the_run(void **state)
+{
+	struct world *w = *state;
+
+	define(",'timeout':'1h','on_failure':'compensate','retry':{'max_attempts':7,'factor':1.5},"
+	       "'attributes':{'customer':'.input.customer'}");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_is(
+		w,
+		"SELECT json_extract(retry, '$.maxAttempts') || ' ' || json_extract(retry, '$.factor') || ' ' || on_failure || ' '"
+		" || (due_at - hx_now_ms()) || ' ' || timeout_ms FROM hx_function",
+		"7 1.5 compensate 3600000 3600000");
+	assert_is(w, "SELECT name || ' ' || value FROM hx_attribute", "customer sc-1");
+	assert_is(w,
+		  "SELECT definition_version || ' ' || (times_out_at - created_at) || coalesce(due_at, '') FROM hx_run",
+		  "0 3600000");
+}
+
+static void test_without_one_somebody_has_to_poll(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, run_function_new(slice_str("g"), &fixture.arena)), UNIT_REFUSED);
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_is(w, "SELECT coalesce(on_failure, 'hold') || coalesce(due_at, '') FROM hx_function", "hold");
+}
+
+static void test_a_lease_of_its_own(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 7000), 1);
+	assert_is(
+		w,
+		"SELECT (s.until - hx_now_ms()) || ' ' || f.lease_ms FROM hx_function f JOIN hx_subject s ON s.id = f.subject",
+		"7000 7000");
+}
+
+static void test_a_failure_compensates(void **state)
+{
+	struct world *w = *state;
+
+	define(",'on_failure':'compensate'");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(
+		call(w,
+		     "{'entries':[{'kind':'step','name':'a','n':0,'state':'done'},{'kind':'compensate','name':'a','n':0}],"
+		     "'end':{'state':'failed','error':{'code':'BROKE','message':'it broke'}}}"),
+		HX_OK);
+	assert_is(w, ERROR, "CANCELLING BROKE");
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(
+		call(w, "{'entries':[{'kind':'undo','name':'a','n':0,'state':'done'}],'end':{'state':'undone'}}"),
+		HX_OK);
+	assert_is(w, ERROR, "CANCELLED BROKE");
+}
+
+static void test_with_nothing_to_undo_it_is_over(void **state)
+{
+	struct world *w = *state;
+
+	define(",'on_failure':'compensate'");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'end':{'state':'failed','error':{'code':'BROKE','message':'it broke'}}}"), HX_OK);
+	assert_is(w, ERROR, "CANCELLED BROKE");
+}
+
+static void test_its_time_is_over(void **state)
+{
+	struct world *w = *state;
+
+	define(",'timeout':'1h'");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'sleep','name':'s','n':0,'forMs':86400000}],"
+				 "'end':{'state':'suspended','awaits':[{'kind':'sleep','name':'s','n':0}]}}"),
+			 HX_OK);
+	fake_clock_advance_ms(&w->clock, HOUR_MS - 1);
+	look(w);
+	assert_is(w, STATUS, "WAITING");
+	fake_clock_advance_ms(&w->clock, 1);
+	look(w);
+	assert_is(w, ERROR, "CANCELLED TIMEOUT");
+	assert_is(w, "SELECT state FROM hx_entry", "dropped");
+}
+
+static void test_what_is_said_at_that_moment_is_taken(void **state)
+{
+	struct world *w = *state;
+
+	define(",'timeout':'1h'");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	fake_clock_advance_ms(&w->clock, HOUR_MS - 1000);
+	assert_int_equal(claim(w, "1", 0), 1);
+	fake_clock_advance_ms(&w->clock, 2000);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'begun'}]}"), HX_OK);
+	assert_is(w, "SELECT CASE WHEN due_at <= hx_now_ms() THEN 'due' ELSE 'not due' END FROM hx_function", "due");
+	look(w);
+	assert_is(w, ERROR, "CANCELLING TIMEOUT");
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'b','n':0,'state':'begun'}]}"), HX_CANCELLED);
+	assert_int_equal(
+		call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'done'}],'end':{'state':'undone'}}"),
+		HX_OK);
+	assert_is(w, ERROR, "CANCELLED TIMEOUT");
+}
+
+static void test_a_retry_has_all_the_time_anew(void **state)
+{
+	struct world *w = *state;
+
+	define(",'timeout':'1h'");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'end':{'state':'failed','error':'broke'}}"), HX_OK);
+	fake_clock_advance_ms(&w->clock, 2 * HOUR_MS);
+	look(w);
+	assert_is(w, STATUS, "FAILED");
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_RETRY}), HX_OK);
+	look(w);
+	assert_is(
+		w,
+		"SELECT s.status || ' ' || (r.times_out_at - hx_now_ms()) || ' ' || (f.due_at - hx_now_ms()) FROM hx_run r"
+		" JOIN hx_subject s ON s.id = r.subject JOIN hx_function f ON f.subject = r.subject",
+		"PENDING 3600000 3600000");
+}
+
+/* ---- what it is searched by ---- */
+
+#define FOUND_BY                                                                                                       \
+	"SELECT coalesce(group_concat(name || '=' || value), 'nothing') FROM (SELECT * FROM hx_attribute ORDER BY name)"
+
+static void test_what_it_tells_is_found(void **state)
+{
+	struct world *w = *state;
+
+	define(",'attributes':{'customer':'.input.customer'}");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(
+		call(w,
+		     "{'entries':[{'kind':'attribute','name':'stage','n':0,'value':'packed'},"
+		     "{'kind':'attribute','name':'open','n':0,'value':true},{'kind':'attribute','name':'not a name','n':0,'value':1},"
+		     "{'kind':'attribute','name':'status','n':0,'value':'mine'},{'kind':'attribute','name':'many','n':0,'value':[1]}]}"),
+		HX_OK);
+	assert_is(w, "SELECT CAST(count(*) AS text) FROM hx_entry WHERE kind = 'attribute'", "5");
+	assert_is(w, FOUND_BY, "customer=sc-1,open=b1,stage=spacked");
+	assert_int_equal(
+		call(w,
+		     "{'entries':[{'kind':'attribute','name':'stage','n':1,'value':'sent'},"
+		     "{'kind':'attribute','name':'open','n':1,'value':null},{'kind':'attribute','name':'customer','n':0,'value':'c-2'}]}"),
+		HX_OK);
+	assert_is(w, FOUND_BY, "customer=sc-2,stage=ssent");
+	assert_is(w, "SELECT attributes FROM hx_run", "{\"stage\":\"ssent\",\"customer\":\"sc-2\"}");
+}
+
+static void test_a_search_finds_it(void **state)
+{
+	static const struct db_stmt found = {.name = "test_found",
+					     .sql = "SELECT count(*) FROM hx_attribute WHERE value = 'spacked'",
+					     .in = "",
+					     .out = "i"};
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'attribute','name':'stage','n':0,'value':'packed'}]}"), HX_OK);
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &found, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	MUST_HOLD(world_int(w, 0, 0) == 1, "a search does not find what the journal says");
+}
+
+/* ---- its parent's word ---- */
+
+static void ask_to_fail(struct world *w)
+{
+	static const struct run_step step = {.name = "all"};
+	struct stamp stamp = world_begin(w);
+
+	(void)stamp;
+	run_children_ask(&w->unit, 5, &(struct run_asking){&step, CHILD_ASKED_FAIL, /* only= */ -1, /* but= */ -1});
+	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+static void be_child(struct world *w)
+{
+	struct hx_error err;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(
+		w->db->driver->script(
+			w->db, "UPDATE hx_run SET parent = 5, parent_step = 'all', parent_n = 1, child = 'open'", &err),
+		HX_OK);
+	assert_int_equal(claim(w, "1", 0), 1);
+}
+
+static void test_one_that_rests_is_looked_at(void **state)
+{
+	static const struct db_stmt due = {.name = "test_due",
+					   .sql = "SELECT count(*) FROM hx_function WHERE due_at <= hx_now_ms()",
+					   .in = "",
+					   .out = "i"};
+	struct world *w = *state;
+
+	be_child(w);
+	assert_int_equal(call(w, "{'entries':[{'kind':'event','name':'e','n':0,'event':'go'}],"
+				 "'end':{'state':'suspended','awaits':[{'kind':'event','name':'e','n':0}]}}"),
+			 HX_OK);
+	ask_to_fail(w);
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &due, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	MUST_HOLD(world_int(w, 0, 0) == 1, "a function that is to fail waits for ever");
+	look(w);
+	assert_is(w, ERROR, "FAILED SIBLING_FAILED");
+	assert_is(w, "SELECT child || coalesce(asked, '') FROM hx_run", "failed");
+}
+
+static void test_one_at_work_ends_its_turn_first(void **state)
+{
+	struct world *w = *state;
+
+	be_child(w);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'begun'}]}"), HX_OK);
+	ask_to_fail(w);
+	look(w);
+	assert_is(w, STATUS, "RUNNING");
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'b','n':0,'state':'begun'}]}"), HX_WRONG_STATUS);
+	assert_int_equal(
+		call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'done'}],'end':{'state':'released'}}"),
+		HX_OK);
+	assert_is(w, ERROR, "FAILED SIBLING_FAILED");
+}
+
+/* ---- another version ---- */
+
+static struct run_verb_request migrate(const char *version)
+{
+	return (struct run_verb_request){.kind = RUN_MIGRATE, .function_version = slice_str(version)};
+}
+
+static void test_it_goes_on_with_another_version(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'done'}]}"), HX_OK);
+	assert_int_equal(verb(w, migrate("2")), HX_WRONG_STATUS);
+	assert_int_equal(call(w, "{'end':{'state':'released'}}"), HX_OK);
+	assert_int_equal(claim(w, "2", 0), 0);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_MIGRATE, .definition_version = 2}),
+			 HX_CANNOT_MIGRATE);
+	assert_int_equal(verb(w, migrate("2")), HX_OK);
+	assert_is(
+		w,
+		"SELECT s.status || ' ' || f.version || ' ' || (f.cold_seq > f.seq) || ' ' || (SELECT reason FROM hx_note)"
+		" FROM hx_function f JOIN hx_subject s ON s.id = f.subject",
+		"PENDING 2 1 migrated from version 1 to version 2");
+	assert_int_equal(claim(w, "1", 0), 0);
+	assert_int_equal(claim(w, "2", 0), 1);
+	assert_int_equal(call(w, "{'end':{'state':'completed'}}"), HX_OK);
+	assert_int_equal(verb(w, migrate("3")), HX_WRONG_STATUS);
+}
+
+static void test_not_under_its_worker(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	MUST_HOLD(verb(w, migrate("2")) == HX_WRONG_STATUS, "the code of one version writes the journal of another");
+}
+
+static void test_a_dry_run_changes_nothing(void **state)
+{
+	struct run_verb_request rq = migrate("2");
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	rq.dry_run = true;
+	assert_int_equal(verb(w, rq), HX_OK);
+	assert_is(w, "SELECT coalesce(version, 'none') FROM hx_function", "none");
+}
+
+static void test_one_that_has_failed_stays_so(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'end':{'state':'failed','error':{'code':'BROKE'}}}"), HX_OK);
+	fake_clock_advance_ms(&w->clock, 1000);
+	assert_int_equal(verb(w, migrate("2")), HX_OK);
+	assert_is(w, ERROR, "FAILED BROKE");
+	assert_is(w, "SELECT CAST(hx_now_ms() - completed_at AS text) FROM hx_run", "1000");
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_RETRY}), HX_OK);
+	assert_int_equal(claim(w, "2", 0), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, forget)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_it_says_is_kept_with_the_run),
+		TEST(test_without_one_somebody_has_to_poll),
+		TEST(test_a_lease_of_its_own),
+		TEST(test_a_failure_compensates),
+		TEST(test_with_nothing_to_undo_it_is_over),
+		TEST(test_its_time_is_over),
+		TEST(test_what_is_said_at_that_moment_is_taken),
+		TEST(test_a_retry_has_all_the_time_anew),
+		TEST(test_what_it_tells_is_found),
+		TEST(test_a_search_finds_it),
+		TEST(test_one_that_rests_is_looked_at),
+		TEST(test_one_at_work_ends_its_turn_first),
+		TEST(test_it_goes_on_with_another_version),
+		TEST(test_not_under_its_worker),
+		TEST(test_a_dry_run_changes_nothing),
+		TEST(test_one_that_has_failed_stays_so),
+	};
+
+	ONLY_THE_NAMED(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
