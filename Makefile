@@ -322,9 +322,11 @@ $(BUILD)/web-files: FORCE
 	$(call remember,$(WEB))
 # And the scripts and the first project of the program.
 CLI_TEXT := $(sort $(wildcard src/cli/text/*))
-$(BUILD)/gen/text.c: $(CLI_TEXT) scripts/embed-text.sh
+CLIENT_TEXT := $(sort $(wildcard clients/js/*.js clients/js/*.ts clients/python/hapax/*.py))
+$(BUILD)/gen/text.c: $(CLI_TEXT) $(CLIENT_TEXT) scripts/embed-text.sh
 	$(make_dir)
-	$(call say,EMBED)for f in $(CLI_TEXT); do scripts/embed-text.sh "text_$$(basename "$$f" | tr . _)" "$$f"; done >$@
+	$(call say,EMBED){ for f in $(CLI_TEXT); do scripts/embed-text.sh "text_$$(basename "$$f" | tr . _)" "$$f"; done && \
+		for f in $(CLIENT_TEXT); do scripts/embed-text.sh "client_$$(basename "$$f" | tr -d _ | tr . _)" "$$f"; done; } >$@
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(make_dir)
 	$(call say,CC)$(compile) $(includes)

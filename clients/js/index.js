@@ -13,7 +13,7 @@ function define(name, options, code) {
 // Takes turns until stop() is called, or the signal says so; then what is under way is ended, or given back.
 function work(o) {
   const fns = new Map(o.functions.map((f) => [f.name + " " + f.version, f])), active = new Map(), warm = new Map(), end = new AbortController();
-  const leaseMs = duration(o.lease ?? "30s"), worker = { leaseMs, api: o.api ?? new Api(o), fakes: o.fakes, skip: o.skip, callMs: Math.ceil(leaseMs / 3), stopping: false,
+  const leaseMs = duration(o.lease ?? "30s"), worker = { leaseMs, api: o.api ?? new Api(o), fakes: o.fakes, callMs: Math.ceil(leaseMs / 3), stopping: false,
     name: o.worker ?? `${os.hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`, log: o.log ?? ((...words) => console.error(...words)) };
   const { api } = worker, { concurrency = 16, keep = 500 } = o, waitMs = Math.min(20000, Math.ceil(leaseMs / 2));
   let freed = () => {};

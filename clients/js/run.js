@@ -358,7 +358,7 @@ function context(run) {
       const work = working(options, run.worker.fakes?.(name, fn, effects(options).effect) ?? fn), undo = options.compensate && working({}, options.compensate);
       return run.ask("step", name, effects(options), { work: { ...work, undo } });
     },
-    sleep: (name, time) => run.ask("sleep", name, time instanceof Date ? { until: time.toISOString() } : { forMs: run.worker.skip ? 1 : duration(time) }),
+    sleep: (name, time) => run.ask("sleep", name, time instanceof Date ? { until: time.toISOString() } : { forMs: duration(time) }),
     event: (name, o = {}) => run.ask("event", name, { event: o.event ?? name, ...timed(o) }),
     approval: (name, o = {}) => run.ask("approval", name, timed(o), { view: decided }),
     child: (name, fn, input = {}) => run.ask("child", name, { workflow: fn.name ?? fn, input: json(input) }),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/api_gate.h"
+#include "api/api_test_clock.h"
 #include "api/auth.h"
 #include "base/excerpt.h"
 #include "base/json_members.h"
@@ -90,7 +91,7 @@ static bool guard(struct http_call *call)
 struct router *api_router_new(struct api *api)
 {
 	size_t n;
-	const struct route *table = api_routes_served(&n);
+	const struct route *table = api->test_clock ? api_routes_with_clock(&n) : api_routes_served(&n);
 	struct router *router = router_new(table, n, api_admit, api);
 
 	if (router)

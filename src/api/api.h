@@ -22,10 +22,11 @@ struct vitals;
 
 struct api {
 	struct engine *engine;
-	const struct hooks *hooks; /* NULL: none */
-	struct changes *changes;   /* NULL: they are not streamed (api_changes.h) */
-	struct vitals *vitals;     /* NULL: nobody keeps them (api_vitals.h) */
-	bool loopback;             /* we listen on loopback alone: while there are no keys, none is needed */
+	const struct hooks *hooks;     /* NULL: none */
+	struct changes *changes;       /* NULL: they are not streamed (api_changes.h) */
+	struct vitals *vitals;         /* NULL: nobody keeps them (api_vitals.h) */
+	struct test_clock *test_clock; /* NULL: time is not moved (api_test_clock.h) */
+	bool loopback;                 /* we listen on loopback alone: while there are no keys, none is needed */
 	_Atomic bool ready;
 	_Atomic int64_t waiting;  /* clients that wait for the end of a run or a batch */
 	_Atomic int64_t claiming; /* workers that wait for a job */

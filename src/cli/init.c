@@ -28,34 +28,80 @@
 
 #define TEMPORARY ".hapax-init.XXXXXX"
 #define TEXT_BYTES_MAX (64u << 10)
-#define INIT_FOLDER "workflows"
 
-static const struct init_file {
-	const char *path; /* in the project, or in its INIT_FOLDER */
+struct init_file {
+	const char *path; /* in the project, or in its folder */
 	const char *text;
-} init_files[] = {
-	{"README.md", text_README_md},
-	{"hapax.json", text_hapax_json},
-	{INIT_FOLDER "/order.json", text_order_json},
-	{INIT_FOLDER "/welcome.json", text_welcome_json},
 };
-enum { INIT_FILES_N = sizeof init_files / sizeof *init_files };
 
-/* What there is in the project itself; ends with NULL. The last is there when all is. */
-static const char *const init_entries[] = {INIT_FOLDER, "hapax.json", "README.md", NULL};
+#define INIT_FILES_MAX 12
+#define INIT_ENTRIES_MAX 8
 
-/* What the README begins with, as it is printed. */
-#define INIT_COMMANDS                                                                                                  \
-	"  hapax check --strict workflows --config hapax.json\n"                                                       \
-	"  hapax serve --config hapax.json\n"                                                                          \
-	"  hapax entity create order o-1 && hapax entity fire order o-1 pay && hapax entity fire order o-1 ship"
+/* A kind of project. */
+static const struct init_kind {
+	const char *option; /* NULL: without any */
+	const char *folder; /* the one that it has */
+	struct init_file files[INIT_FILES_MAX];
+	const char *entries[INIT_ENTRIES_MAX]; /* what there is in the project itself. The last is there when all is */
+	const char *commands;                  /* what the README begins with, as it is printed */
+} init_kinds[] = {
+	{
+		.folder = "workflows",
+		.files = {{"README.md", text_README_md},
+			  {"hapax.json", text_hapax_json},
+			  {"workflows/order.json", text_order_json},
+			  {"workflows/welcome.json", text_welcome_json}},
+		.entries = {"workflows", "hapax.json", "README.md"},
+		.commands =
+			"  hapax check --strict workflows --config hapax.json\n"
+			"  hapax serve --config hapax.json\n"
+			"  hapax entity create order o-1 && hapax entity fire order o-1 pay && hapax entity fire order o-1 ship",
+	},
+	{
+		.option = "js",
+		.folder = "hapax",
+		.files = {{"README.md", text_README_js_md},
+			  {"package.json", text_package_json},
+			  {"order.mjs", text_order_mjs},
+			  {"worker.mjs", text_worker_mjs},
+			  {"test.mjs", text_test_mjs},
+			  {"hapax/index.js", client_index_js},
+			  {"hapax/index.d.ts", client_index_d_ts},
+			  {"hapax/client.js", client_client_js},
+			  {"hapax/run.js", client_run_js},
+			  {"hapax/test.js", client_test_js}},
+		.entries = {"hapax", "package.json", "order.mjs", "worker.mjs", "test.mjs", "README.md"},
+		.commands = "  node test.mjs\n"
+			    "  hapax serve\n"
+			    "  node worker.mjs\n"
+			    "  hapax run start order --input '{\"item\": \"lamp\", \"total\": 99}'",
+	},
+	{
+		.option = "python",
+		.folder = "hapax",
+		.files = {{"README.md", text_README_python_md},
+			  {"order.py", text_order_py},
+			  {"worker.py", text_worker_py},
+			  {"test_order.py", text_test_order_py},
+			  {"hapax/__init__.py", client_init_py},
+			  {"hapax/client.py", client_client_py},
+			  {"hapax/run.py", client_run_py},
+			  {"hapax/testing.py", client_testing_py}},
+		.entries = {"hapax", "order.py", "worker.py", "test_order.py", "README.md"},
+		.commands = "  python3 test_order.py\n"
+			    "  hapax serve\n"
+			    "  python3 worker.py\n"
+			    "  hapax run start order --input '{\"item\": \"lamp\", \"total\": 99}'",
+	},
+};
 
 struct project {
+	const struct init_kind *kind;
 	char dir[PATH_MAX];                          /* without slashes at its end */
 	char temporary[PATH_MAX + sizeof TEMPORARY]; /* empty: not made, or moved away */
 	int dir_fd;                                  /* -1: there is no such folder yet */
 	int temporary_fd;
-	size_t moved_n; /* of init_entries[] */
+	size_t moved_n; /* of the entries */
 };
 
 static enum hx_code init_failed(const char *path, const char *what, struct hx_error *err)
@@ -94,7 +140,7 @@ static enum hx_code check_free(const struct project *p, struct hx_error *err)
 {
 	struct stat at;
 
-	for (const char *const *entry = init_entries; *entry; entry++)
+	for (const char *const *entry = p->kind->entries; *entry; entry++)
 		if (p->dir_fd >= 0 && fstatat(p->dir_fd, *entry, &at, AT_SYMLINK_NOFOLLOW) == 0)
 			return in_the_way(p, *entry, err);
 	return HX_OK;
@@ -117,7 +163,8 @@ static enum hx_code make_temporary(struct project *p, struct hx_error *err)
 		return init_failed(p->dir, "made", err);
 	}
 	p->temporary_fd = open(p->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (p->temporary_fd < 0 || fchmod(p->temporary_fd, 0777 & ~mask) || mkdirat(p->temporary_fd, INIT_FOLDER, 0777))
+	if (p->temporary_fd < 0 || fchmod(p->temporary_fd, 0777 & ~mask) ||
+	    mkdirat(p->temporary_fd, p->kind->folder, 0777))
 		return init_failed(p->temporary, "made", err);
 	return HX_OK;
 }
@@ -146,8 +193,8 @@ static enum hx_code put_in_place(struct project *p, struct hx_error *err)
 		p->temporary[0] = '\0';
 		return HX_OK;
 	}
-	for (; init_entries[p->moved_n]; p->moved_n++) {
-		const char *entry = init_entries[p->moved_n];
+	for (; p->kind->entries[p->moved_n]; p->moved_n++) {
+		const char *entry = p->kind->entries[p->moved_n];
 
 		if (!rename_new(p->temporary_fd, entry, p->dir_fd, entry))
 			return errno == EEXIST ? in_the_way(p, entry, err) : init_failed(entry, "moved", err);
@@ -159,14 +206,14 @@ static enum hx_code put_in_place(struct project *p, struct hx_error *err)
 static void clean_up(struct project *p, bool take_back)
 {
 	while (take_back && p->moved_n > 0) {
-		const char *entry = init_entries[--p->moved_n];
+		const char *entry = p->kind->entries[--p->moved_n];
 
 		(void)renameat(p->dir_fd, entry, p->temporary_fd, entry);
 	}
 	if (p->temporary[0] && p->temporary_fd >= 0) {
-		for (size_t i = 0; i < INIT_FILES_N; i++)
-			(void)unlinkat(p->temporary_fd, init_files[i].path, 0);
-		(void)unlinkat(p->temporary_fd, INIT_FOLDER, AT_REMOVEDIR);
+		for (const struct init_file *file = p->kind->files; file->path; file++)
+			(void)unlinkat(p->temporary_fd, file->path, 0);
+		(void)unlinkat(p->temporary_fd, p->kind->folder, AT_REMOVEDIR);
 	}
 	if (p->temporary[0])
 		(void)rmdir(p->temporary);
@@ -178,48 +225,66 @@ static void clean_up(struct project *p, bool take_back)
 
 /* ---- the result ---- */
 
-static enum hx_code print_json(const char *dir, struct hx_error *err)
+static enum hx_code print_json(const struct project *p, struct hx_error *err)
 {
+	const struct init_file *files = p->kind->files;
 	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 
 	strbuf_add_str(&text, "{\"folder\":");
-	json_quote(slice_str(dir), &text);
+	json_quote(slice_str(p->dir), &text);
 	strbuf_add_str(&text, ",\"files\":[");
-	for (size_t i = 0; i < INIT_FILES_N; i++)
-		strbuf_addf(&text, "%s\"%s\"", i ? "," : "", init_files[i].path);
+	for (size_t i = 0; files[i].path; i++)
+		strbuf_addf(&text, "%s\"%s\"", i ? "," : "", files[i].path);
 	strbuf_add_str(&text, "]}");
 	return text_print_line(&text, err);
 }
 
-static enum hx_code print_words(const char *dir, struct hx_error *err)
+static enum hx_code print_words(const struct project *p, struct hx_error *err)
 {
+	struct slice dir = slice_str(p->dir);
 	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 
-	for (size_t i = 0; i < INIT_FILES_N; i++) {
-		text_add_shown(&text, slice_str(dir));
-		strbuf_addf(&text, "/%s\n", init_files[i].path);
+	for (const struct init_file *file = p->kind->files; file->path; file++) {
+		text_add_shown(&text, dir);
+		strbuf_addf(&text, "/%s\n", file->path);
 	}
 	strbuf_add_str(&text, "\nThe README goes on from here. In short:\n\n  cd ");
-	text_add_shown(&text, slice_str(dir));
-	strbuf_add_str(&text, "\n" INIT_COMMANDS);
+	text_add_shown(&text, dir);
+	strbuf_addf(&text, "\n%s", p->kind->commands);
 	return text_print_line(&text, err);
+}
+
+static enum hx_code choose_kind(const struct command_args *args, const struct init_kind **ret_kind,
+				struct hx_error *err)
+{
+	*ret_kind = &init_kinds[0];
+	for (size_t i = 1; i < sizeof init_kinds / sizeof *init_kinds; i++) {
+		if (!command_value(args, init_kinds[i].option))
+			continue;
+		if ((*ret_kind)->option)
+			return error_set(err, HX_VALIDATION_ERROR, "--js and --python are two projects");
+		*ret_kind = &init_kinds[i];
+	}
+	return HX_OK;
 }
 
 enum hx_code init_run(const struct command_args *args, struct hx_error *err)
 {
 	struct project project = {.dir_fd = -1, .temporary_fd = -1};
-	enum hx_code code = read_dir(&project, args->operands[0], err);
+	enum hx_code code = choose_kind(args, &project.kind, err);
 
+	if (!code)
+		code = read_dir(&project, args->operands[0], err);
 	if (!code)
 		code = check_free(&project, err);
 	if (!code)
 		code = make_temporary(&project, err);
-	for (size_t i = 0; !code && i < INIT_FILES_N; i++)
-		code = write_file(&project, &init_files[i], err);
+	for (size_t i = 0; !code && project.kind->files[i].path; i++)
+		code = write_file(&project, &project.kind->files[i], err);
 	if (!code)
 		code = put_in_place(&project, err);
 	clean_up(&project, /* take_back= */ code != HX_OK);
 	if (code)
 		return code;
-	return command_value(args, "json") ? print_json(project.dir, err) : print_words(project.dir, err);
+	return command_value(args, "json") ? print_json(&project, err) : print_words(&project, err);
 }

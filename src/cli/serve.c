@@ -28,6 +28,7 @@
 #include "api/api_vitals.h"
 #include "api/hooks.h"
 #include "base/steady_clock.h"
+#include "base/test_clock.h"
 #include "cli/file_watch.h"
 #include "cli/local.h"
 #include "cli/serve_config.h"
@@ -39,6 +40,7 @@
 
 #define ARENA_BYTES_MAX (1u << 30)
 #define DRAIN_MS 10000
+#define IN_MEMORY "sqlite::memory:"
 #define DEV_CONFIG "hapax.json"
 #define DEV_WORKFLOWS "workflows"
 #define DEV_SETTLE_MS 100 /* an editor writes several times */
@@ -51,7 +53,8 @@ struct serve {
 	struct config config;            /* as it was at the start */
 	struct findings findings;
 	struct log log;
-	struct steady_clock clock; /* of everything that has a row; connections and the log go by the machine's */
+	struct steady_clock clock;    /* of everything that has a row; connections and the log go by the machine's */
+	struct test_clock test_clock; /* in its place, with --test-clock */
 	struct hooks hooks;
 	struct api_fire fire;
 	struct natives natives; /* its function alone: a definition that names another is for the program that has it */
@@ -117,7 +120,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.no_migrate = command_value(args, "no-migrate") != NULL,
 		.loopback_allowed = s->api.loopback,
 		.natives = &s->natives,
-		.clock = &s->clock.clock,
+		.clock = s->api.test_clock ? &s->test_clock.clock : &s->clock.clock,
 		.log = &s->log,
 	};
 	enum hx_code code = engine_new(&options, &s->findings, &s->api.engine, err);
@@ -358,6 +361,20 @@ static enum hx_code check_keys(struct serve *s, const char *listen, struct hx_er
 			 listen);
 }
 
+/* Time that is moved is for a store that ends with the process. */
+static enum hx_code take_test_clock(struct serve *s, const struct command_args *args, const char *url,
+				    struct hx_error *err)
+{
+	if (!command_value(args, "test-clock"))
+		return HX_OK;
+	if (strcmp(url, IN_MEMORY) != 0)
+		return error_set(err, HX_CONFIG_ERROR, "--test-clock: only with --db " IN_MEMORY);
+	test_clock_init(&s->test_clock, clock_system());
+	s->api.test_clock = &s->test_clock;
+	log_warn(&s->log, "time can be moved: this is a server for tests");
+	return HX_OK;
+}
+
 /*
  * Where there is no store yet, all is tried on one in memory first: a start that is refused leaves nothing behind. Nobody is let
  * in meanwhile, so nothing can be lost with it.
@@ -368,7 +385,7 @@ static enum hx_code rehearse(struct serve *s, const struct command_args *args, c
 	enum hx_code code = http_try_listen(listen, err);
 
 	if (!code)
-		code = start_engine(s, args, "sqlite::memory:", err);
+		code = start_engine(s, args, IN_MEMORY, err);
 	if (!code)
 		code = check_keys(s, listen, err);
 	engine_free(s->api.engine);
@@ -382,9 +399,11 @@ static enum hx_code start_server(struct serve *s, const struct command_args *arg
 				 struct hx_error *err)
 {
 	const char *url = command_value_or(args, "db", s->config.db, "sqlite:hapax.db");
-	enum hx_code code = command_store_is_missing(url) ? rehearse(s, args, listen, err) : HX_OK;
+	enum hx_code code = take_test_clock(s, args, url, err);
 
-	if (strcmp(url, "sqlite::memory:") == 0)
+	if (!code && command_store_is_missing(url))
+		code = rehearse(s, args, listen, err);
+	if (strcmp(url, IN_MEMORY) == 0)
 		log_warn(&s->log, "the store is in memory: everything is lost at exit");
 	if (!code)
 		code = start_engine(s, args, url, err);

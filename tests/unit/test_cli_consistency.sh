@@ -403,7 +403,7 @@ while read -r line; do
 	[ -s "helps/$words" ] || { note "there is no hapax $words" && continue; }
 	for option in ${line#*:}; do has_option "$option" $words || note "$words has no $option"; done
 done <<'END'
-serve: --db --listen --workflows --config --node --no-migrate --tls-terminated
+serve: --db --listen --workflows --config --node --no-migrate --tls-terminated --test-clock
 dev: --db --listen --workflows --config --node --no-migrate --tls-terminated
 gate: --upstream --listen --admin --store --config --no-migrate
 gate list: --held --json

@@ -36,10 +36,10 @@ def function(name, version="1"):
 class Worker:
     """Takes turns until stop() is called; then what is under way is ended, or given back."""
 
-    def __init__(self, functions, concurrency=16, lease="30s", name=None, keep=200, loop=None, log=None, api=None, fakes=None, skip=False, **connection):
+    def __init__(self, functions, concurrency=16, lease="30s", name=None, keep=200, loop=None, log=None, api=None, fakes=None, **connection):
         self.functions = {(f.name, f.version): f for f in functions}
         self.api, self.lease_ms, self.concurrency, self.keep, self.loop = api or Api(**connection), duration(lease), concurrency, keep, loop
-        self.fakes, self.skip = fakes, skip  # for tests
+        self.fakes = fakes  # for tests
         self.name = name or "%s-%d-%s" % (socket.gethostname(), os.getpid(), uuid.uuid4().hex[:8])
         self.log = log or (lambda words: print(words, file=sys.stderr))
         self.stopping, self.lock, self.slots = threading.Event(), threading.Lock(), threading.Semaphore(concurrency)

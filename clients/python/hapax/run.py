@@ -623,7 +623,7 @@ class Context:
         return self._ask("step", name, {"effect": work["effect"], "onUnknown": work["on_unknown"]}, work=work)
 
     def sleep(self, name, time):
-        return self._ask("sleep", name, {"until": time.isoformat()} if hasattr(time, "isoformat") else {"forMs": 1 if self._run.worker.skip else duration(time)})
+        return self._ask("sleep", name, {"until": time.isoformat()} if hasattr(time, "isoformat") else {"forMs": duration(time)})
 
     def event(self, name, event=None, timeout=None):
         return self._ask("event", name, {"event": event or name, **({"timeoutMs": duration(timeout)} if timeout else {})})

@@ -1,0 +1,19 @@
+/*
+ * The machine's clock, moved ahead: for tests that do not want to wait for two days. Wall time alone is moved, and only ahead; what is
+ * measured and waited for goes on as ever, so that whoever moves it has to wake those that sleep until a time (lanes_wake()).
+ *
+ * Never of a store that outlives the process: what is in a row would be in the future afterwards.
+ */
+#pragma once
+
+#include "base/clock.h"
+
+struct test_clock {
+	struct clock clock; /* first. Thread-safe */
+	struct clock *source;
+	_Atomic int64_t ahead_ms;
+};
+
+void test_clock_init(struct test_clock *test, struct clock *source);
+/* By 0 or more. */
+void test_clock_skip_ms(struct test_clock *test, int64_t ms);
