@@ -28,8 +28,10 @@ DB_STMT(stmt_room, "function_poll_room", "tt", "i",
 DB_STMT(stmt_poll, "function_poll", "tt", "",
 	"INSERT INTO hx_function_poll (workspace, name, version, at) SELECT ?1, json_extract(value, '$[0]'), json_extract(value, '$[1]'),"
 	" hx_now_ms() FROM json_each(?2) WHERE true" REFRESH,
+	/* A row that is met is locked, and everybody who polls for that name would wait for it: those that are young are not met. */
 	.pg_sql = "INSERT INTO hx_function_poll (workspace, name, version, at) SELECT DISTINCT ?1, r->>0, r->>1, (SELECT hx_now_ms())"
-		  " FROM json_array_elements(?2::json) AS t(r)" REFRESH);
+		  " FROM json_array_elements(?2::json) AS t(r) WHERE NOT EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?1"
+		  " AND p.name = r->>0 AND p.version = r->>1 AND p.at >= (SELECT hx_now_ms()) - 60000) ORDER BY 2, 3" REFRESH);
 
 /* One row, if there is anything: whoever takes it deletes the oldest. ?2: 0, or any number */
 DB_STMT(stmt_scan_expired, "function_poll_scan_expired", "ii", "i",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Functions whose workers mean harm, or have very much to do at once: the server bears it, and others do not notice.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import os
+import os, subprocess
 import server
 from server import Server, until
 
@@ -124,6 +124,18 @@ def test_the_step_that_has_failed_has_a_name_that_a_step_can_have(hapax):
 	for verb in ("approvals/a%00b", "steps/a%00b/resolve", "events/a%00b"):
 		status, _, text = hapax.call("POST", f"{RUNS}/{w.run}/{verb}", {"decision": "approve"} if verb[0] == "a" else {"outcome": "done"} if verb[0] == "s" else {})
 		assert 400 <= status < 500, (verb, status, text)
+
+
+def test_who_polls_for_what_is_known_waits_for_nobody(dir):
+	for store in STORES[1:]:
+		with Server(dir, "serve", "--db", store) as hapax:
+			w = Worker(hapax, "f")
+			w.claim()
+			with subprocess.Popen(["psql", "-qAt", store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+				print("BEGIN; SELECT count(*) FROM (SELECT name FROM hx_function_poll FOR UPDATE) AS held;", file=other.stdin, flush=True)
+				assert int(other.stdout.readline()) > 0
+				assert w.claim() == []
+				other.stdin.close()
 
 
 def test_names_that_workers_make_up_are_no_labels(dir):
