@@ -336,6 +336,10 @@ $(BUILD)/obj/bench/raw_%.o: includes :=
 $(BUILD)/obj/tests/%.o: includes += -Itests $(test_cflags)
 # These wait for what they test, and there are many: a third of the time of a build was to make them quick.
 $(foreach s,unit http chaos,$(BUILD)/obj/tests/$(s)/%.o): private OPTIMIZE := -O0
+# What runs once, or once for each call of a person or of a definition, is small rather than quick.
+ifeq ($(OPTIMIZE),-O2)
+$(foreach s,cli api model engine,$(BUILD)/obj/src/$(s)/%.o): private OPTIMIZE := -Os
+endif
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(make_dir)
 	$(call say,CC)$(compile) $(includes)
