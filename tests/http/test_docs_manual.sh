@@ -7,7 +7,7 @@ set -u
 walk_begin README.md
 walk_start examples/demo/run.sh 'is printed here'
 {
-	cp -rL build/demo/workflows workflows && cp examples/billing/config.json hapax.json && head -4 build/demo/frames.json >frames.jsonl &&
+	cp -rL build/demo/workflows workflows && cp examples/order/order.{test,world}.json workflows && cp examples/billing/config.json hapax.json && head -4 build/demo/frames.json >frames.jsonl &&
 		cp examples/order/order.json . && echo '{"sku": "lamp", "total": 90}' >input.json && echo '{}' >world.json &&
 		python3 examples/billing/tables.py create hapax.db && build/hapax db migrate --db sqlite:hapax.db && curl -sf "$HAPAX_SERVER/api/v1/accounts" -d '{"id": "studio", "balance": 9000}'
 } >out 2>&1
