@@ -87,7 +87,7 @@ if [ -n "${HAPAX_TEST_PG:-}" ]; then
 	url="$HAPAX_TEST_PG?options=-csearch_path%3D$schema"
 	psql -qX "$HAPAX_TEST_PG" -c "CREATE SCHEMA $schema" && exits 78 audit --db "$url" && exits 0 db migrate --db "$url" &&
 		exits 0 audit --db "$url" && says "whole: subjects 0" &&
-		psql -qX "$HAPAX_TEST_PG" -c "INSERT INTO $schema.hx_history VALUES (5, 1, '', 'a', 1, 0, 1, 'n', 1, '')" &&
+		psql -qX "$url" -c "INSERT INTO hx_history VALUES (5, 1, '', 'a', 1, 0, 1, 'n', 1, '')" &&
 		exits 1 audit --db "$url" && complains "subject 5, history row 1: subject: expected the subject of this row"
 	result postgres
 	psql -qX "$HAPAX_TEST_PG" -c "DROP SCHEMA $schema CASCADE" 2>/dev/null

@@ -134,7 +134,7 @@ static void one_subject_more(struct unit *unit)
 
 static void one_wake_more(struct unit *unit)
 {
-	unit_wake(unit, 0);
+	unit_wake(unit, UNIT_WAKES_MAX); /* the same again would be no more */
 }
 
 static void one_parameter_more(struct unit *unit)
