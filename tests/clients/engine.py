@@ -5,6 +5,7 @@ fault, at the k-th of its journal calls; and what ends from outside (sleeps, eve
 """
 import http.server
 import json
+import math
 import socket
 import threading
 import time
@@ -34,6 +35,7 @@ class Run:
         self.calls = self.turns = self.replays = 0
         self.end = None
         self.effects = []  # (step, key) as they were executed
+        self.retry_at = {}  # by place: when a step that has failed is to be tried again
         for e in scene.get("journal", []):
             self.add(dict(e))
 
@@ -42,6 +44,7 @@ class Run:
         e.update(i=len(self.entries), seq=self.seq)
         e.setdefault("attempt", 1)
         self.entries.append(e)
+        self.note_retry(e)
         return e
 
     def find(self, e):
@@ -53,6 +56,19 @@ class Run:
     def change(self, e, **more):
         self.seq += 1
         e.update(seq=self.seq, **more)
+        self.note_retry(e)
+
+    def note_retry(self, e):
+        if "retryAfterMs" in e:
+            self.retry_at[e["i"]] = time.monotonic() + e["retryAfterMs"] / 1000
+
+    def left(self, e):
+        """Of the time until it is tried again, in ms."""
+        return max(0, math.ceil(1000 * (self.retry_at[e["i"]] - time.monotonic())))
+
+    def told(self, e):
+        """As a worker is told of it: what is left, not what was said once. Who comes anew would otherwise wait anew."""
+        return dict(e, retryAfterMs=self.left(e)) if "retryAfterMs" in e else dict(e)
 
     def ended(self, e):
         return e["state"] in ("done", "dropped") or e["state"] == "failed" and "retryAfterMs" not in e
@@ -132,7 +148,7 @@ class Engine:
         if run.cancelled:
             return True
         awaited = [run.find(a) for a in run.awaits]
-        retries = [e for e in awaited if e["state"] == "failed" and "retryAfterMs" in e]
+        retries = [e for e in awaited if e["state"] == "failed" and "retryAfterMs" in e and not run.left(e)]
         over = [run.ended(e) for e in awaited]
         failed = any(e["state"] == "failed" and run.ended(e) for e in awaited)
         return (any(over) if run.any else all(over)) or failed or bool(retries)
@@ -180,7 +196,7 @@ class Engine:
     def page(self, run, after):
         all = sorted((e for e in run.entries if e["seq"] > after), key=lambda e: e["seq"])
         size = run.scene.get("page", 1000000)
-        return [dict(e) for e in all[:size]], len(all) > size
+        return [run.told(e) for e in all[:size]], len(all) > size
 
     def read(self, id, query):
         with self.lock:
