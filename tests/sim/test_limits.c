@@ -125,16 +125,6 @@ DB_STMT(stmt_tell, "sim_limit_tell", "", "t",
 
 /* clang-format on */
 
-static struct unit_result ask_store(struct sim *sim, const struct db_stmt *stmt, size_t n,
-				    const struct db_value *params)
-{
-	struct unit unit;
-
-	unit_init(&unit, 0);
-	unit_add(&unit, UNIT_ANY, stmt, n, params);
-	return sim_run_unit(sim, &unit);
-}
-
 static uint64_t hash_all(struct sim *sim, uint64_t hash)
 {
 	hash = sim_hash_answer(sim, &stmt_hash_runs, hash);
@@ -143,40 +133,7 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 	return sim_hash_answer(sim, &stmt_hash_steps, hash);
 }
 
-static int64_t next_moment(struct sim *sim)
-{
-	struct unit_result result = ask_store(sim, &stmt_moment, 0, NULL);
-	const struct db_value *cell = db_cell(&result.rows[0], 0, 0);
-
-	return cell->type == DB_NULL ? INT64_MAX : cell->i;
-}
-
-static bool rows_changed;
-static uint64_t tables_before;
-
-static void before_unit(struct sim *sim, const struct unit *unit)
-{
-	(void)unit;
-	tables_before = hash_all(sim, 1);
-}
-
-static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
-{
-	(void)unit;
-	rows_changed |= verdict == UNIT_WON;
-	if (verdict != UNIT_WON && hash_all(sim, 1) != tables_before)
-		sim_violate(sim, "I4: a unit that was %s left something of a run", unit_verdict_name(verdict));
-}
-
-static void tell(struct sim *sim, struct strbuf *words)
-{
-	struct unit_result result = ask_store(sim, &stmt_tell, 0, NULL);
-
-	strbuf_add_str(words, ", ");
-	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
-}
-
-static const struct sim_rows rows_of_limits = {next_moment, hash_all, before_unit, after_unit, tell};
+#include "sim/own_rows.h" /* of these */
 
 /* ---- what must hold ---- */
 
@@ -359,7 +316,7 @@ static void explore(struct sim_scenario scenario)
 	scenario.setup = setup;
 	scenario.check = check;
 	scenario.quiet = quiet;
-	scenario.rows = &rows_of_limits;
+	scenario.rows = &own_rows;
 	walk_all(&scenario, STATES_MAX);
 }
 

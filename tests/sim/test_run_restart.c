@@ -107,52 +107,13 @@ DB_STMT(stmt_tell, "sim_restart_tell", "", "t",
 
 /* clang-format on */
 
-static struct unit_result ask_store(struct sim *sim, const struct db_stmt *stmt, size_t n,
-				    const struct db_value *params)
-{
-	struct unit unit;
-
-	unit_init(&unit, 0);
-	unit_add(&unit, UNIT_ANY, stmt, n, params);
-	return sim_run_unit(sim, &unit);
-}
-
 static uint64_t hash_all(struct sim *sim, uint64_t hash)
 {
 	hash = sim_hash_answer(sim, &stmt_hash_runs, hash);
 	return sim_hash_answer(sim, &stmt_hash_steps, hash);
 }
 
-static int64_t next_moment(struct sim *sim)
-{
-	struct unit_result result = ask_store(sim, &stmt_moment, 0, NULL);
-	const struct db_value *cell = db_cell(&result.rows[0], 0, 0);
-
-	return cell->type == DB_NULL ? INT64_MAX : cell->i;
-}
-
-static void before_unit(struct sim *sim, const struct unit *unit)
-{
-	(void)sim, (void)unit;
-}
-
-static bool rows_changed;
-
-static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
-{
-	(void)sim, (void)unit;
-	rows_changed |= verdict == UNIT_WON;
-}
-
-static void tell(struct sim *sim, struct strbuf *words)
-{
-	struct unit_result result = ask_store(sim, &stmt_tell, 0, NULL);
-
-	strbuf_add_str(words, ", ");
-	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
-}
-
-static const struct sim_rows rows_of_restarts = {next_moment, hash_all, before_unit, after_unit, tell};
+#include "sim/own_rows.h" /* of these */
 
 static void check(struct sim *sim)
 {
@@ -277,7 +238,7 @@ static void explore(struct sim_scenario scenario)
 	scenario.setup = setup;
 	scenario.check = check;
 	scenario.quiet = quiet;
-	scenario.rows = &rows_of_restarts;
+	scenario.rows = &own_rows;
 	walk_all(&scenario, STATES_MAX);
 }
 
