@@ -3,6 +3,7 @@
 
 #include "flow/batch.h"
 #include "flow/batch_lead.h"
+#include "flow/batch_tenure.h"
 #include "flow/run.h"
 #include "flow/slot.h"
 
@@ -54,3 +55,7 @@ const struct task_shape batch_call_item_shape = SHAPE(struct batch_call_item, NU
 	PART(SLICE, struct batch_call_item, input, output, about));
 
 const struct task_shape batch_seen_shape = SHAPE(struct batch_seen, NULL, PART(SLICE, struct batch_seen, why));
+
+const struct task_shape batch_tenure_shape = SHAPE(struct batch_tenure, NULL,
+	PART_WITH(INNER, struct batch_tenure, hold, &batch_hold_shape),
+	PART_WITH(INNER, struct batch_tenure, seen, &batch_seen_shape));

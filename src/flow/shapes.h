@@ -22,3 +22,4 @@ extern const struct task_shape batch_hold_shape;
 extern const struct task_shape batch_row_shape;
 extern const struct task_shape batch_call_item_shape;
 extern const struct task_shape batch_seen_shape;
+extern const struct task_shape batch_tenure_shape;

@@ -159,12 +159,8 @@ static void tenure_forget(void *copy)
 }
 
 /* clang-format off */
-static const struct task_shape tenure_shape = SHAPE(struct batch_tenure, NULL,
-	PART_WITH(INNER, struct batch_tenure, hold, &batch_hold_shape),
-	PART_WITH(INNER, struct batch_tenure, seen, &batch_seen_shape));
-
 static const struct task_shape tenure_task_shape = SHAPE(struct tenure_task, tenure_forget,
-	PART_WITH(INNER, struct tenure_task, tenure, &tenure_shape),
+	PART_WITH(INNER, struct tenure_task, tenure, &batch_tenure_shape),
 	PART_LAST(TASK, struct tenure_task, inner));
 /* clang-format on */
 
