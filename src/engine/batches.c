@@ -387,8 +387,7 @@ static bool batches_begin(void *context, int64_t subject)
 
 void batches_take(struct batches *batches, int64_t subject)
 {
-	if (feeder_take(&batches->feeder, subject) && !batches_begin(batches, subject))
-		feeder_ended(&batches->feeder, subject, /* rest_ms= */ 0);
+	feeder_offer(&batches->feeder, subject);
 }
 
 /* The feeder need not know: it has lost the batch to this fence, or will. */
@@ -422,23 +421,19 @@ const struct batch_policy *batches_policy(const struct batches *batches)
 
 enum hx_code batches_start(const struct engine_parts *parts, struct batches **ret_batches, struct hx_error *err)
 {
+	static const struct feed feed = {
+		{"batches", BATCH_TOPIC, BATCH_POLL_MS, batches_scan_due, batches_next_due, NULL},
+		BATCHES_MAX + FEEDER_RESTING_MAX,
+		BATCHES_SLICE,
+		batches_begin};
 	struct batches *batches = calloc(1, sizeof *batches);
-	struct feeder_options feed = {
-		.lanes = parts->lanes,
-		.clock = parts->clock,
-		.source = {"batches", BATCH_TOPIC, BATCH_POLL_MS, batches_scan_due, batches_next_due, batches},
-		.under_way_max = BATCHES_MAX + FEEDER_RESTING_MAX,
-		.slice = BATCHES_SLICE,
-		.begin = batches_begin,
-		.context = batches,
-	};
 	enum hx_code code;
 
 	if (!batches)
 		return error_set(err, HX_NO_MEMORY, "the batches");
 	batches->parts = parts;
 	batches->policy = (struct batch_policy){parts->config->lease_ms, machine_of, batches, fence_floor};
-	code = feeder_start(&batches->feeder, &feed) ? error_set(err, HX_NO_MEMORY, "the batches") : HX_OK;
+	code = feeder_start(&batches->feeder, &feed, parts->lanes, parts->clock, batches, err);
 	return HAND_OVER(code, batches, batches_free, ret_batches);
 }
 

@@ -38,30 +38,18 @@ struct hand_seat {
 
 /* One bulk under way here. */
 struct bulk_work {
-	struct seat seat; /* first: what feeder_begin() frees */
+	struct fed fed;
 	struct bulk_select lead;
-	struct arena arena;
 	struct single finish;
 	struct bulks *bulks;
-	int64_t subject;
 	_Atomic int hands;    /* that are not done; the one who begins them counts as one */
 	_Atomic bool trouble; /* something has to be tried again */
 	struct hand_seat seats[BULK_HANDS];
 };
 
-static void work_end(struct bulk_work *work, int64_t rest_ms)
-{
-	struct feeder *feeder = &work->bulks->feeder;
-	int64_t subject = work->subject;
-
-	arena_release(&work->arena);
-	free(work);
-	feeder_ended(feeder, subject, rest_ms);
-}
-
 static struct lane *lane_of(const struct bulk_work *work, int64_t hand)
 {
-	return lanes_of(work->bulks->parts->lanes, work->subject + hand);
+	return lanes_of(work->bulks->parts->lanes, work->fed.subject + hand);
 }
 
 /* ---- the end ---- */
@@ -70,14 +58,14 @@ static void bulks_finished(struct seat *seat, enum hx_code code)
 {
 	struct bulk_work *work = (struct bulk_work *)seat;
 
-	work_end(work, code || atomic_load(&work->trouble) ? FEEDER_REST_MS : 0);
+	fed_end(&work->fed, code || atomic_load(&work->trouble) ? FEEDER_REST_MS : 0);
 }
 
 static void build_finish(const struct single *single, struct unit *unit)
 {
 	const struct bulk_work *work = single->context;
 
-	bulk_finish(unit, &single->stamp, work->subject);
+	bulk_finish(unit, &single->stamp, work->fed.subject);
 }
 
 static enum hx_code took_finish(struct single *single UNUSED, const struct unit_result *result UNUSED)
@@ -88,9 +76,9 @@ static enum hx_code took_finish(struct single *single UNUSED, const struct unit_
 static void begin_finish(struct bulk_work *work)
 {
 	single_init(&work->finish, work, build_finish, took_finish);
-	work->seat = (struct seat){.task = &work->finish.task, .done = bulks_finished};
-	if (lane_submit_own(lane_of(work, 0), &work->seat))
-		work_end(work, FEEDER_REST_MS);
+	work->fed.seat = (struct seat){.task = &work->finish.task, .done = bulks_finished};
+	if (lane_submit_own(lane_of(work, 0), &work->fed.seat))
+		fed_end(&work->fed, FEEDER_REST_MS);
 }
 
 /* ---- hands ---- */
@@ -108,7 +96,7 @@ static void begin_hand(struct hand_seat *hand, int64_t after)
 	struct bulk_work *work = hand->work;
 
 	arena_init(&hand->arena, HAND_BYTES_MAX);
-	bulk_hand_init(&hand->hand, work->subject, hand->number, BULK_HANDS, after,
+	bulk_hand_init(&hand->hand, work->fed.subject, hand->number, BULK_HANDS, after,
 		       runs_policy(work->bulks->parts->runs), &hand->arena);
 	hand->seat = (struct seat){.task = &hand->hand.task, .done = bulks_hand_done};
 	if (atomic_load(&work->bulks->closed) || lane_submit_own(lane_of(work, hand->number), &hand->seat)) {
@@ -152,12 +140,12 @@ static void bulks_led(struct seat *seat, enum hx_code code)
 	char id[ID_TEXT_BYTES];
 
 	if (code && code != HX_CLAIM_FAILED && code != HX_STOPPING) {
-		id_format("bulk", work->subject, id);
+		id_format("bulk", work->fed.subject, id);
 		log_warn(work->bulks->parts->log, "a bulk was not looked at", log_text("id", id),
 			 log_text("code", hx_code_name(code)));
 	}
 	if (code)
-		work_end(work, FEEDER_REST_MS);
+		fed_end(&work->fed, FEEDER_REST_MS);
 	else if (slice_is(work->lead.row.state, BULK_RUNNING))
 		begin_hands(work);
 	else
@@ -167,18 +155,15 @@ static void bulks_led(struct seat *seat, enum hx_code code)
 static bool bulks_begin(void *context, int64_t subject)
 {
 	struct bulks *bulks = context;
-	struct bulk_work *work = calloc(1, sizeof *work);
+	struct bulk_work *work = fed_new(&bulks->feeder, subject, sizeof *work, LEAD_BYTES_MAX);
 
 	if (!work)
 		return false;
 	work->bulks = bulks;
-	work->subject = subject;
-	arena_init(&work->arena, LEAD_BYTES_MAX);
 	work->lead.spec.subject = subject;
-	work->lead.arena = &work->arena;
+	work->lead.arena = &work->fed.arena;
 	bulk_select_init(&work->lead);
-	work->seat = (struct seat){.task = &work->lead.task, .done = bulks_led};
-	return feeder_begin(&bulks->feeder, subject, &work->seat);
+	return fed_begin(&work->fed, &work->lead.task, bulks_led);
 }
 
 static void bulks_scan(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
@@ -193,22 +178,15 @@ static void bulks_next(const struct due_source *source UNUSED, struct unit *unit
 
 enum hx_code bulks_start(const struct engine_parts *parts, struct bulks **ret_bulks, struct hx_error *err)
 {
+	static const struct feed feed = {
+		{"bulks", BULK_TOPIC, POLL_MS, bulks_scan, bulks_next, NULL}, UNDER_WAY_MAX, SLICE, bulks_begin};
 	struct bulks *bulks = calloc(1, sizeof *bulks);
-	struct feeder_options feed = {
-		.lanes = parts->lanes,
-		.clock = parts->clock,
-		.source = {"bulks", BULK_TOPIC, POLL_MS, bulks_scan, bulks_next, bulks},
-		.under_way_max = UNDER_WAY_MAX,
-		.slice = SLICE,
-		.begin = bulks_begin,
-		.context = bulks,
-	};
 	enum hx_code code;
 
 	if (!bulks)
 		return error_set(err, HX_NO_MEMORY, "the bulks");
 	bulks->parts = parts;
-	code = feeder_start(&bulks->feeder, &feed) ? error_set(err, HX_NO_MEMORY, "the bulks") : HX_OK;
+	code = feeder_start(&bulks->feeder, &feed, parts->lanes, parts->clock, bulks, err);
 	return HAND_OVER(code, bulks, bulks_free, ret_bulks);
 }
 

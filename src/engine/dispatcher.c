@@ -14,10 +14,8 @@
 #define UNKNOWN_REST_MS 1000 /* a definition that this node does not have yet is being fetched */
 
 struct delivery {
-	struct seat seat;
+	struct fed fed;
 	struct job_run run;
-	struct arena arena;
-	struct dispatcher *dispatcher;
 };
 
 static void dispatcher_scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
@@ -57,7 +55,7 @@ static const struct action *action_of(const void *context, struct slice workflow
 
 static void dispatcher_tell(const struct delivery *delivery, enum hx_code code)
 {
-	struct dispatcher *d = delivery->dispatcher;
+	struct dispatcher *d = delivery->fed.feeder->context;
 
 	if (code == HX_OK) {
 		atomic_fetch_add(&d->parts->metrics->jobs_delivered, 1);
@@ -75,44 +73,33 @@ static void dispatcher_tell(const struct delivery *delivery, enum hx_code code)
 static void delivered(struct seat *seat, enum hx_code code)
 {
 	struct delivery *delivery = (struct delivery *)seat;
-	struct dispatcher *d = delivery->dispatcher;
-	int64_t subject = delivery->run.subject;
 
 	dispatcher_tell(delivery, code);
-	arena_release(&delivery->arena);
-	free(delivery);
-	feeder_ended(&d->feeder, subject, code == HX_CONFIG_ERROR ? UNKNOWN_REST_MS : 0);
+	fed_end(&delivery->fed, code == HX_CONFIG_ERROR ? UNKNOWN_REST_MS : 0);
 }
 
 static bool dispatcher_deliver(void *context, int64_t subject)
 {
 	struct dispatcher *d = context;
-	struct delivery *delivery = calloc(1, sizeof *delivery);
+	struct delivery *delivery = fed_new(&d->feeder, subject, sizeof *delivery, JOB_BYTES_MAX);
 
 	if (!delivery)
 		return false;
-	delivery->dispatcher = d;
-	arena_init(&delivery->arena, JOB_BYTES_MAX);
-	job_run_init(&delivery->run, subject, &d->policy, action_of, d, &delivery->arena);
-	delivery->seat = (struct seat){.task = &delivery->run.task, .done = delivered};
-	return feeder_begin(&d->feeder, subject, &delivery->seat);
+	job_run_init(&delivery->run, subject, &d->policy, action_of, d, &delivery->fed.arena);
+	return fed_begin(&delivery->fed, &delivery->run.task, delivered);
 }
 
 enum hx_code dispatcher_start(struct dispatcher *d, const struct engine_parts *parts)
 {
-	struct feeder_options options = {
-		.lanes = parts->lanes,
-		.clock = parts->clock,
-		.source = {"jobs", JOB_TOPIC, JOB_POLL_MS, dispatcher_scan_due, dispatcher_next_due, d},
-		.under_way_max = DISPATCHER_JOBS_MAX,
-		.slice = JOBS_SLICE,
-		.begin = dispatcher_deliver,
-		.context = d,
-	};
+	static const struct feed feed = {
+		{"jobs", JOB_TOPIC, JOB_POLL_MS, dispatcher_scan_due, dispatcher_next_due, NULL},
+		DISPATCHER_JOBS_MAX,
+		JOBS_SLICE,
+		dispatcher_deliver};
 
 	*d = (struct dispatcher){
 		.parts = parts,
 		.policy = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = parts->config->lease_ms},
 	};
-	return feeder_start(&d->feeder, &options);
+	return feeder_start(&d->feeder, &feed, parts->lanes, parts->clock, d, /* err= */ NULL);
 }

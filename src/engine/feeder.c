@@ -11,7 +11,7 @@
 /* Under the mutex. */
 static void end_rests(struct feeder *f)
 {
-	struct mono_time now = clock_mono(f->options.clock);
+	struct mono_time now = clock_mono(f->clock);
 	size_t over = 0;
 
 	while (over < f->resting_n && f->resting[over].until.ns <= now.ns)
@@ -24,7 +24,7 @@ static void end_rests(struct feeder *f)
 static bool slice_fits(struct feeder *f)
 {
 	end_rests(f);
-	return !f->closed && f->under_way.n + f->options.slice <= f->options.under_way_max;
+	return !f->closed && f->under_way.n + f->feed.slice <= f->feed.under_way_max;
 }
 
 /* Under the mutex. Starts the watch unless it runs, or a slice might not fit. */
@@ -35,11 +35,10 @@ static void look_again(struct feeder *f)
 	if (f->watching || !slice_fits(f))
 		return;
 	/* Whatever is under way may be still due, because it rests, or has yet to be claimed: it must not hide the rest. */
-	limit = f->options.slice + f->under_way.n;
-	due_watch_init(&f->watch, &f->options.source, limit < DUE_WATCH_MAX ? (int64_t)limit : DUE_WATCH_MAX,
-		       f->pause_ms);
+	limit = f->feed.slice + f->under_way.n;
+	due_watch_init(&f->watch, &f->feed.source, limit < DUE_WATCH_MAX ? (int64_t)limit : DUE_WATCH_MAX, f->pause_ms);
 	/* Refused only when the lane ends. */
-	f->watching = lane_submit_own(f->options.lanes->lanes[0], &f->seat) == HX_OK;
+	f->watching = lane_submit_own(f->lanes->lanes[0], &f->seat) == HX_OK;
 }
 
 /* What is not under way here goes to the front of the watch's list; returns how much that is. */
@@ -49,7 +48,7 @@ static size_t pick_new(struct feeder *f)
 	size_t n = 0;
 
 	end_rests(f);
-	for (size_t i = 0; i < w->found_n && n < f->options.slice; i++)
+	for (size_t i = 0; i < w->found_n && n < f->feed.slice; i++)
 		if (id_set_add(&f->under_way, w->found[i]))
 			w->found[n++] = w->found[i];
 	return n;
@@ -72,7 +71,7 @@ static void found(struct seat *seat, enum hx_code code)
 	pthread_mutex_unlock(&f->mutex);
 	/* `watching` is still set: whatever ends meanwhile leaves the list alone. */
 	for (size_t i = 0; i < n; i++)
-		if (!f->options.begin(f->options.context, f->watch.found[i]))
+		if (!f->feed.begin(f->context, f->watch.found[i]))
 			feeder_ended(f, f->watch.found[i], /* rest_ms= */ 0);
 	pthread_mutex_lock(&f->mutex);
 	f->watching = false;
@@ -80,17 +79,16 @@ static void found(struct seat *seat, enum hx_code code)
 	pthread_mutex_unlock(&f->mutex);
 }
 
-enum hx_code feeder_start(struct feeder *f, const struct feeder_options *options)
+enum hx_code feeder_start(struct feeder *f, const struct feed *feed, struct lanes *lanes, struct clock *clock,
+			  void *context, struct hx_error *err)
 {
-	enum hx_code code;
-
-	ASSERT(options->slice < DUE_WATCH_MAX && options->slice <= options->under_way_max &&
-	       FEEDER_RESTING_MAX + options->slice <= options->under_way_max);
-	*f = (struct feeder){.options = *options};
+	ASSERT(feed->slice < DUE_WATCH_MAX && feed->slice <= feed->under_way_max &&
+	       FEEDER_RESTING_MAX + feed->slice <= feed->under_way_max);
+	*f = (struct feeder){.feed = *feed, .lanes = lanes, .clock = clock, .context = context};
+	f->feed.source.context = context;
 	f->seat = (struct seat){.task = &f->watch.task, .done = found};
-	code = id_set_init(&f->under_way, options->under_way_max);
-	if (code)
-		return code;
+	if (id_set_init(&f->under_way, feed->under_way_max))
+		return error_set(err, HX_NO_MEMORY, "the %s", feed->source.name);
 	pthread_mutex_init(&f->mutex, NULL);
 	LOCKED(&f->mutex);
 	look_again(f);
@@ -117,13 +115,10 @@ bool feeder_has_room(struct feeder *f)
 	return slice_fits(f);
 }
 
-bool feeder_begin(struct feeder *f, int64_t subject, struct seat *seat)
+void feeder_offer(struct feeder *f, int64_t subject)
 {
-	bool begun = lane_submit_own(lanes_of(f->options.lanes, subject), seat) == HX_OK;
-
-	if (!begun)
-		free(seat);
-	return begun;
+	if (feeder_take(f, subject) && !f->feed.begin(f->context, subject))
+		feeder_ended(f, subject, /* rest_ms= */ 0);
 }
 
 void feeder_close(struct feeder *f)
@@ -143,10 +138,49 @@ void feeder_ended(struct feeder *f, int64_t subject, int64_t rest_ms)
 {
 	LOCKED(&f->mutex);
 	if (rest_ms && f->resting_n < FEEDER_RESTING_MAX) {
-		f->resting[f->resting_n].until = mono_add_ms(clock_mono(f->options.clock), rest_ms);
+		f->resting[f->resting_n].until = mono_add_ms(clock_mono(f->clock), rest_ms);
 		f->resting[f->resting_n++].subject = subject;
 	} else {
 		(void)id_set_remove(&f->under_way, subject); /* it is there: F1 */
 	}
 	look_again(f);
+}
+
+void *fed_new(struct feeder *feeder, int64_t subject, size_t size, size_t arena_bytes_max)
+{
+	struct fed *fed = calloc(1, size);
+
+	if (!fed)
+		return NULL;
+	fed->feeder = feeder;
+	fed->subject = subject;
+	arena_init(&fed->arena, arena_bytes_max);
+	return fed;
+}
+
+void fed_free(struct fed *fed)
+{
+	if (!fed)
+		return;
+	arena_release(&fed->arena);
+	free(fed);
+}
+
+bool fed_begin(struct fed *fed, struct task *task, void (*done)(struct seat *, enum hx_code))
+{
+	fed->seat.task = task;
+	fed->seat.done = done;
+	if (lane_submit_own(lanes_of(fed->feeder->lanes, fed->subject), &fed->seat) == HX_OK)
+		return true;
+	fed_free(fed);
+	return false;
+}
+
+void fed_end(struct fed *fed, int64_t rest_ms)
+{
+	struct feeder *feeder = fed->feeder;
+	int64_t subject = fed->subject;
+
+	fed_free(fed);
+	feeder_ended(feeder, subject, rest_ms);
 }

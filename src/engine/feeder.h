@@ -26,19 +26,20 @@
 #define FEEDER_RESTING_MAX 512
 #define FEEDER_REST_MS 500 /* what cannot be begun now, because its definition is being fetched, say */
 
-struct feeder_options {
-	struct lanes *lanes;
-	struct clock *clock;
-	struct due_source source;
-	size_t under_way_max; /* at least slice and FEEDER_RESTING_MAX */
-	size_t slice;         /* found at once */
+/* What is fed, and how much of it. */
+struct feed {
+	struct due_source source; /* its context is that of the feeder */
+	size_t under_way_max;     /* at least slice and FEEDER_RESTING_MAX */
+	size_t slice;             /* found at once */
 	/* In a lane's thread. Starts work on it, which ends with one feeder_ended(). False: it cannot now, and has not. */
 	bool (*begin)(void *context, int64_t subject);
-	void *context;
 };
 
 struct feeder {
-	struct feeder_options options;
+	struct feed feed;
+	struct lanes *lanes;
+	struct clock *clock;
+	void *context;
 	struct seat seat;
 	struct due_watch watch;
 	pthread_mutex_t mutex; /* over what follows: work ends in any lane's thread */
@@ -54,7 +55,9 @@ struct feeder {
 	} resting[FEEDER_RESTING_MAX];
 };
 
-enum hx_code feeder_start(struct feeder *feeder, const struct feeder_options *options) HX_MUST_CHECK;
+/* Without memory: HX_NO_MEMORY, with the feed's name as its words (err may be NULL). */
+enum hx_code feeder_start(struct feeder *feeder, const struct feed *feed, struct lanes *lanes, struct clock *clock,
+			  void *context, struct hx_error *err) HX_MUST_CHECK;
 /* After the lanes have stopped. Safe on a zeroed struct. */
 void feeder_release(struct feeder *feeder);
 /*
@@ -63,11 +66,27 @@ void feeder_release(struct feeder *feeder);
  */
 bool feeder_take(struct feeder *feeder, int64_t subject);
 bool feeder_has_room(struct feeder *feeder);
-/* What begin() ends with: in the lane of its subject; if no lane takes it, its memory, which begins with its seat, is freed. */
-bool feeder_begin(struct feeder *feeder, int64_t subject, struct seat *seat);
+/* From any thread: takes it, and begins it. */
+void feeder_offer(struct feeder *feeder, int64_t subject);
 /* From any thread: from now on nothing new is begun; what is under way goes on. Safe on a zeroed struct. */
 void feeder_close(struct feeder *feeder);
 /* What could not be begun, or held, may still be due: it is not reached for again at once, whatever the reason. Otherwise 0. */
 int64_t feeder_rest_ms(enum hx_code code);
 /* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */
 void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);
+
+/* Something under way that is one task after another: memory of its own, which begins with this. */
+struct fed {
+	struct seat seat;
+	struct feeder *feeder;
+	int64_t subject;
+	struct arena arena;
+};
+
+/* NULL: no memory. The rest of its `size` bytes is zero. */
+void *fed_new(struct feeder *feeder, int64_t subject, size_t size, size_t arena_bytes_max);
+void fed_free(struct fed *fed);
+/* What begin() ends with: a task of it, in the lane of its subject. False: no lane takes it, and it is freed. */
+bool fed_begin(struct fed *fed, struct task *task, void (*done)(struct seat *, enum hx_code));
+/* feeder_ended(), and its memory is freed. */
+void fed_end(struct fed *fed, int64_t rest_ms);

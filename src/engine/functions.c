@@ -18,10 +18,8 @@ struct functions {
 };
 
 struct look {
-	struct seat seat;
+	struct fed fed;
 	struct function_look look;
-	struct arena arena;
-	struct functions *functions;
 };
 
 static void scan_due(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
@@ -36,7 +34,7 @@ static void next_due(const struct due_source *source UNUSED, struct unit *unit)
 
 static void tell(const struct look *look, enum hx_code code)
 {
-	const struct engine_parts *parts = look->functions->parts;
+	const struct engine_parts *parts = ((struct functions *)look->fed.feeder->context)->parts;
 	const struct function_work *work = &look->look.work;
 	char id[ID_TEXT_BYTES];
 
@@ -57,60 +55,39 @@ static void tell(const struct look *look, enum hx_code code)
 static void looked(struct seat *seat, enum hx_code code)
 {
 	struct look *look = (struct look *)seat;
-	struct functions *functions = look->functions;
-	int64_t subject = look->look.subject;
 
 	tell(look, code);
-	arena_release(&look->arena);
-	free(look);
-	feeder_ended(&functions->feeder, subject, feeder_rest_ms(code));
+	fed_end(&look->fed, feeder_rest_ms(code));
 }
 
 static bool begin(void *context, int64_t subject)
 {
 	struct functions *functions = context;
-	struct look *look = calloc(1, sizeof *look);
+	struct look *look = fed_new(&functions->feeder, subject, sizeof *look, LOOK_BYTES_MAX);
 
 	if (!look)
 		return false;
-	look->functions = functions;
-	arena_init(&look->arena, LOOK_BYTES_MAX);
-	function_look_init(&look->look, subject, &look->arena);
-	look->seat = (struct seat){.task = &look->look.task, .done = looked};
-	if (lane_submit_own(lanes_of(functions->parts->lanes, subject), &look->seat) == HX_OK)
-		return true;
-	free(look);
-	return false;
+	function_look_init(&look->look, subject, &look->fed.arena);
+	return fed_begin(&look->fed, &look->look.task, looked);
 }
 
 void functions_look_at(struct functions *functions, int64_t subject)
 {
-	if (feeder_take(&functions->feeder, subject) && !begin(functions, subject))
-		feeder_ended(&functions->feeder, subject, /* rest_ms= */ 0);
+	feeder_offer(&functions->feeder, subject);
 }
 
 enum hx_code functions_start(const struct engine_parts *parts, struct functions **ret, struct hx_error *err)
 {
+	static const struct feed feed = {
+		{"functions", FUNCTION_TOPIC, POLL_MS, scan_due, next_due, NULL}, UNDER_WAY_MAX, SLICE, begin};
 	struct functions *functions = calloc(1, sizeof *functions);
-	struct feeder_options feed = {
-		.lanes = parts->lanes,
-		.clock = parts->clock,
-		.source = {"functions", FUNCTION_TOPIC, POLL_MS, scan_due, next_due, functions},
-		.under_way_max = UNDER_WAY_MAX,
-		.slice = SLICE,
-		.begin = begin,
-		.context = functions,
-	};
+	enum hx_code code;
 
 	if (!functions)
 		return error_set(err, HX_NO_MEMORY, "the functions");
 	functions->parts = parts;
-	if (feeder_start(&functions->feeder, &feed)) {
-		free(functions);
-		return error_set(err, HX_NO_MEMORY, "the functions");
-	}
-	*ret = functions;
-	return HX_OK;
+	code = feeder_start(&functions->feeder, &feed, parts->lanes, parts->clock, functions, err);
+	return HAND_OVER(code, functions, functions_free, ret);
 }
 
 void functions_close(struct functions *functions)

@@ -38,12 +38,11 @@ struct retention {
 };
 
 struct expiry {
-	struct seat seat;
+	struct fed fed;
 	union {
 		struct single single;
 		struct batch_expiry batch;
 	};
-	int64_t subject;
 	struct kept *kept;
 };
 
@@ -61,7 +60,7 @@ static void retention_build(const struct single *single, struct unit *unit)
 {
 	const struct expiry *expiry = single->context;
 
-	expiry->kept->expire(unit, expiry->subject, expiry->kept->age_ms);
+	expiry->kept->expire(unit, expiry->fed.subject, expiry->kept->age_ms);
 }
 
 /* Lost: another node was first, or it was retried a moment ago. */
@@ -78,13 +77,10 @@ static enum hx_code retention_answered(struct single *single, const struct unit_
 static void expired(struct seat *seat, enum hx_code code UNUSED)
 {
 	struct expiry *expiry = (struct expiry *)seat;
-	struct kept *kept = expiry->kept;
-	int64_t subject = expiry->subject;
 
-	if (!kept->expire)
-		atomic_fetch_add(kept->expired, expiry->batch.gone);
-	free(expiry);
-	feeder_ended(&kept->feeder, subject, /* rest_ms= */ 0);
+	if (!expiry->kept->expire)
+		atomic_fetch_add(expiry->kept->expired, expiry->batch.gone);
+	fed_end(&expiry->fed, /* rest_ms= */ 0);
 }
 
 static struct task *expiry_task(struct expiry *expiry)
@@ -93,21 +89,19 @@ static struct task *expiry_task(struct expiry *expiry)
 		single_init(&expiry->single, expiry, retention_build, retention_answered);
 		return &expiry->single.task;
 	}
-	batch_expiry_init(&expiry->batch, expiry->subject, expiry->kept->age_ms);
+	batch_expiry_init(&expiry->batch, expiry->fed.subject, expiry->kept->age_ms);
 	return &expiry->batch.task;
 }
 
 static bool retention_begin(void *context, int64_t subject)
 {
 	struct kept *kept = context;
-	struct expiry *expiry = calloc(1, sizeof *expiry);
+	struct expiry *expiry = fed_new(&kept->feeder, subject, sizeof *expiry, /* arena_bytes_max= */ 0);
 
 	if (!expiry)
 		return false;
 	expiry->kept = kept;
-	expiry->subject = subject;
-	expiry->seat = (struct seat){.task = expiry_task(expiry), .done = expired};
-	return feeder_begin(&kept->feeder, subject, &expiry->seat);
+	return fed_begin(&expiry->fed, expiry_task(expiry), expired);
 }
 
 static int64_t every_ms(int64_t age_ms)
@@ -119,17 +113,12 @@ static int64_t every_ms(int64_t age_ms)
 
 static enum hx_code retention_start_kept(struct kept *kept)
 {
-	struct feeder_options options = {
-		.lanes = kept->parts->lanes,
-		.clock = kept->parts->clock,
-		.source = {.name = "retention", .poll_ms = every_ms(kept->age_ms), .scan = scan, .context = kept},
-		.under_way_max = UNDER_WAY_MAX,
-		.slice = SLICE,
-		.begin = retention_begin,
-		.context = kept,
-	};
+	struct feed feed = {{.name = "retention", .poll_ms = every_ms(kept->age_ms), .scan = scan},
+			    UNDER_WAY_MAX,
+			    SLICE,
+			    retention_begin};
 
-	return feeder_start(&kept->feeder, &options);
+	return feeder_start(&kept->feeder, &feed, kept->parts->lanes, kept->parts->clock, kept, /* err= */ NULL);
 }
 
 /* 0: kept for ever. What was started goes on looking, and finds nothing then. */

@@ -10,11 +10,9 @@
 
 /* A word that is being carried out. */
 struct errand_of_parent {
-	struct seat seat;
+	struct fed fed;
 	struct run_verb verb;
 	struct run_verb_request rq;
-	struct arena arena;
-	struct run_asked *asked;
 };
 
 static void scan(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
@@ -25,43 +23,27 @@ static void scan(const struct due_source *source UNUSED, struct unit *unit, int6
 /* What failed is found again, after a while: the definition may have to be brought first. */
 static void run_asked_ended(struct seat *seat, enum hx_code code)
 {
-	struct errand_of_parent *errand = (struct errand_of_parent *)seat;
-	struct feeder *feeder = &errand->asked->feeder;
-	int64_t subject = errand->rq.subject;
-
-	arena_release(&errand->arena);
-	free(errand);
-	feeder_ended(feeder, subject, code ? FEEDER_REST_MS : 0);
+	fed_end((struct fed *)seat, code ? FEEDER_REST_MS : 0);
 }
 
 static bool run_asked_begin(void *context, int64_t subject)
 {
 	struct run_asked *asked = context;
-	struct errand_of_parent *errand = calloc(1, sizeof *errand);
+	struct errand_of_parent *errand = fed_new(&asked->feeder, subject, sizeof *errand, ARENA_BYTES);
 
 	if (!errand)
 		return false;
-	errand->asked = asked;
 	errand->rq = (struct run_verb_request){.kind = RUN_OBEY, .subject = subject, .policy = asked->policy};
-	arena_init(&errand->arena, ARENA_BYTES);
-	run_verb_init(&errand->verb, &errand->rq, &errand->arena);
-	errand->seat = (struct seat){.task = &errand->verb.task, .done = run_asked_ended};
-	return feeder_begin(&asked->feeder, subject, &errand->seat);
+	run_verb_init(&errand->verb, &errand->rq, &errand->fed.arena);
+	return fed_begin(&errand->fed, &errand->verb.task, run_asked_ended);
 }
 
 enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struct clock *clock,
-			     const struct run_policy *policy)
+			     const struct run_policy *policy, struct hx_error *err)
 {
-	struct feeder_options options = {
-		.lanes = lanes,
-		.clock = clock,
-		.source = {.name = "asked", .topic = RUN_TOPIC, .poll_ms = POLL_MS, .scan = scan},
-		.under_way_max = UNDER_WAY_MAX,
-		.slice = SLICE,
-		.begin = run_asked_begin,
-		.context = asked,
-	};
+	static const struct feed feed = {
+		{"asked", RUN_TOPIC, POLL_MS, scan, NULL, NULL}, UNDER_WAY_MAX, SLICE, run_asked_begin};
 
 	asked->policy = policy;
-	return feeder_start(&asked->feeder, &options);
+	return feeder_start(&asked->feeder, &feed, lanes, clock, asked, err);
 }

@@ -14,4 +14,4 @@ struct run_asked {
 
 /* Its feeder is closed and released as any other. */
 enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struct clock *clock,
-			     const struct run_policy *policy) HX_MUST_CHECK;
+			     const struct run_policy *policy, struct hx_error *err) HX_MUST_CHECK;

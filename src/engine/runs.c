@@ -23,9 +23,8 @@ struct runs {
 };
 
 struct drive {
-	struct seat seat;
+	struct fed fed;
 	struct run_drive run;
-	struct arena arena;
 	struct runs *runs;
 	bool told_over; /* that it was taken over */
 };
@@ -164,52 +163,34 @@ static void runs_tell(const struct drive *drive, enum hx_code code)
 
 /* ---- driving ---- */
 
-static void drive_free(struct drive *drive)
-{
-	arena_release(&drive->arena);
-	free(drive);
-}
-
 static void driven(struct seat *seat, enum hx_code code)
 {
 	struct drive *drive = (struct drive *)seat;
-	struct runs *runs = drive->runs;
-	int64_t subject = drive->run.subject;
 
 	runs_tell(drive, code);
-	drive_free(drive);
-	feeder_ended(&runs->feeder, subject, feeder_rest_ms(code));
+	fed_end(&drive->fed, feeder_rest_ms(code));
 }
 
-static struct drive *drive_new(struct runs *runs)
+static struct drive *drive_new(struct runs *runs, int64_t subject)
 {
-	struct drive *drive = calloc(1, sizeof *drive);
+	struct drive *drive = fed_new(&runs->feeder, subject, sizeof *drive, RUN_BYTES_MAX);
 
 	if (!drive)
 		return NULL;
 	drive->runs = runs;
-	drive->seat = (struct seat){.task = &drive->run.task, .done = driven, .committed = tell_over};
-	arena_init(&drive->arena, RUN_BYTES_MAX);
+	drive->fed.seat.committed = tell_over;
 	return drive;
-}
-
-static bool runs_submit(struct drive *drive)
-{
-	if (lane_submit_own(lanes_of(drive->runs->parts->lanes, drive->run.subject), &drive->seat) == HX_OK)
-		return true;
-	drive_free(drive);
-	return false;
 }
 
 static bool runs_begin(void *context, int64_t subject)
 {
 	struct runs *runs = context;
-	struct drive *drive = drive_new(runs);
+	struct drive *drive = drive_new(runs, subject);
 
 	if (!drive)
 		return false;
-	run_drive_init(&drive->run, subject, &runs->policy, &drive->arena);
-	return runs_submit(drive);
+	run_drive_init(&drive->run, subject, &runs->policy, &drive->fed.arena);
+	return fed_begin(&drive->fed, &drive->run.task, driven);
 }
 
 static struct slice copy(struct arena *arena, struct slice text)
@@ -239,18 +220,16 @@ static struct drive *drive_created(struct runs *runs, const struct run_row *row)
 
 	if (!feeder_take(&runs->feeder, row->subject))
 		return NULL;
-	drive = drive_new(runs);
+	drive = drive_new(runs, row->subject);
 	if (drive) {
-		copied = copy_row(&drive->arena, row);
-		run_drive_init_created(&drive->run, &copied, &runs->policy, &drive->arena);
+		copied = copy_row(&drive->fed.arena, row);
+		run_drive_init_created(&drive->run, &copied, &runs->policy, &drive->fed.arena);
+		if (!drive->fed.arena.failed)
+			return drive;
 	}
-	if (drive && drive->arena.failed) {
-		drive_free(drive);
-		drive = NULL;
-	}
-	if (!drive)
-		feeder_ended(&runs->feeder, row->subject, /* rest_ms= */ 0);
-	return drive;
+	fed_free((struct fed *)drive);
+	feeder_ended(&runs->feeder, row->subject, /* rest_ms= */ 0);
+	return NULL;
 }
 
 struct drive *runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row)
@@ -264,14 +243,13 @@ void runs_drive(struct drive *drive)
 	struct runs *runs = drive ? drive->runs : NULL;
 	int64_t subject = drive ? drive->run.subject : 0;
 
-	if (drive && !runs_submit(drive))
+	if (drive && !fed_begin(&drive->fed, &drive->run.task, driven))
 		feeder_ended(&runs->feeder, subject, /* rest_ms= */ 0);
 }
 
 void runs_take_over(struct runs *runs, int64_t subject)
 {
-	if (feeder_take(&runs->feeder, subject) && !runs_begin(runs, subject))
-		feeder_ended(&runs->feeder, subject, /* rest_ms= */ 0);
+	feeder_offer(&runs->feeder, subject);
 }
 
 uint64_t runs_hash(const struct run_spec *spec)
@@ -319,25 +297,20 @@ const struct run_policy *runs_policy(const struct runs *runs)
 
 enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs, struct hx_error *err)
 {
+	static const struct feed feed = {{"runs", RUN_TOPIC, RUN_POLL_MS, runs_scan_due, runs_next_due, NULL},
+					 RUNS_DRIVEN_MAX,
+					 RUNS_SLICE,
+					 runs_begin};
 	struct runs *runs = calloc(1, sizeof *runs);
-	struct feeder_options feed = {
-		.lanes = parts->lanes,
-		.clock = parts->clock,
-		.source = {"runs", RUN_TOPIC, RUN_POLL_MS, runs_scan_due, runs_next_due, runs},
-		.under_way_max = RUNS_DRIVEN_MAX,
-		.slice = RUNS_SLICE,
-		.begin = runs_begin,
-		.context = runs,
-	};
-	enum hx_code code = HX_OK;
+	enum hx_code code;
 
 	if (!runs)
 		return error_set(err, HX_NO_MEMORY, "the runs");
 	runs->parts = parts;
 	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs, may_be_function};
-	if (feeder_start(&runs->feeder, &feed) ||
-	    run_asked_start(&runs->asked, parts->lanes, parts->clock, &runs->policy))
-		code = error_set(err, HX_NO_MEMORY, "the runs");
+	code = feeder_start(&runs->feeder, &feed, parts->lanes, parts->clock, runs, err);
+	if (!code)
+		code = run_asked_start(&runs->asked, parts->lanes, parts->clock, &runs->policy, err);
 	return HAND_OVER(code, runs, runs_free, ret_runs);
 }
 

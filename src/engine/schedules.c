@@ -32,10 +32,8 @@ struct schedules {
 };
 
 struct look {
-	struct seat seat;
+	struct fed fed;
 	struct schedule_look look;
-	struct arena arena;
-	struct schedules *schedules;
 };
 
 /* What stands in the way of a slot, of overlap `cancel`. */
@@ -187,30 +185,24 @@ static void schedules_tell(struct schedules *schedules, const struct schedule_lo
 static void looked(struct seat *seat, enum hx_code code)
 {
 	struct look *look = (struct look *)seat;
-	struct schedules *schedules = look->schedules;
-	int64_t subject = look->look.subject, rest_ms = look->look.rested ? 0 : feeder_rest_ms(code);
+	struct schedules *schedules = look->fed.feeder->context;
 
 	schedules_tell(schedules, &look->look, code);
 	for (size_t i = 0; !code && i < look->look.cancels_n; i++)
 		start_cancel(schedules, look->look.row.workspace, look->look.cancels[i].subject,
 			     look->look.cancels[i].batch);
-	arena_release(&look->arena);
-	free(look);
-	feeder_ended(&schedules->feeder, subject, rest_ms);
+	fed_end(&look->fed, look->look.rested ? 0 : feeder_rest_ms(code));
 }
 
 static bool schedules_begin(void *context, int64_t subject)
 {
 	struct schedules *schedules = context;
-	struct look *look = calloc(1, sizeof *look);
+	struct look *look = fed_new(&schedules->feeder, subject, sizeof *look, LOOK_BYTES_MAX);
 
 	if (!look)
 		return false;
-	look->schedules = schedules;
-	arena_init(&look->arena, LOOK_BYTES_MAX);
-	schedule_look_init(&look->look, subject, &schedules->policy, &look->arena);
-	look->seat = (struct seat){.task = &look->look.task, .done = looked};
-	return feeder_begin(&schedules->feeder, subject, &look->seat);
+	schedule_look_init(&look->look, subject, &schedules->policy, &look->fed.arena);
+	return fed_begin(&look->fed, &look->look.task, looked);
 }
 
 /* ---- files ---- */
@@ -303,16 +295,12 @@ const struct schedule_policy *schedules_policy(const struct schedules *schedules
 
 enum hx_code schedules_start(const struct engine_parts *parts, struct schedules **ret_schedules, struct hx_error *err)
 {
+	static const struct feed feed = {
+		{"schedules", SCHEDULE_TOPIC, POLL_MS, schedules_scan_due, schedules_next_due, NULL},
+		UNDER_WAY_MAX,
+		SLICE,
+		schedules_begin};
 	struct schedules *schedules = calloc(1, sizeof *schedules);
-	struct feeder_options feed = {
-		.lanes = parts->lanes,
-		.clock = parts->clock,
-		.source = {"schedules", SCHEDULE_TOPIC, POLL_MS, schedules_scan_due, schedules_next_due, schedules},
-		.under_way_max = UNDER_WAY_MAX,
-		.slice = SLICE,
-		.begin = schedules_begin,
-		.context = schedules,
-	};
 	enum hx_code code;
 
 	if (!schedules)
@@ -321,7 +309,7 @@ enum hx_code schedules_start(const struct engine_parts *parts, struct schedules 
 	schedules->parts = parts;
 	schedules->policy = (struct schedule_policy){zone_of, run_of,          batch_of,   schedules,
 						     fires,   may_be_function, function_of};
-	code = feeder_start(&schedules->feeder, &feed) ? error_set(err, HX_NO_MEMORY, "the schedules") : HX_OK;
+	code = feeder_start(&schedules->feeder, &feed, parts->lanes, parts->clock, schedules, err);
 	return HAND_OVER(code, schedules, schedules_free, ret_schedules);
 }
 

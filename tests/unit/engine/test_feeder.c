@@ -69,17 +69,9 @@ static int tear_down(void **state)
 
 static void start(void)
 {
-	struct feeder_options options = {
-		.lanes = &lanes,
-		.clock = &party.clock.clock,
-		.source = source,
-		.under_way_max = MAX,
-		.slice = SLICE,
-		.begin = begin,
-		.context = &feeder,
-	};
+	struct feed feed = {source, MAX, SLICE, begin};
 
-	assert_int_equal(feeder_start(&feeder, &options), HX_OK);
+	assert_int_equal(feeder_start(&feeder, &feed, &lanes, &party.clock.clock, &feeder, /* err= */ NULL), HX_OK);
 }
 
 static void build_paid(struct unit *unit, const struct probe *p)
