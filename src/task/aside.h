@@ -60,6 +60,6 @@ enum hx_code aside_new(const struct aside_options *options, struct aside **ret_a
 void aside_send(struct aside *aside, struct errand *errand);
 /* From any thread: from this moment on whatever is here, or comes, is ended with HX_STOPPING. Takes NULL. */
 void aside_stop_at(struct aside *aside, struct mono_time at);
-/* Nothing may be on its way any more. Takes NULL. */
+/* After the lanes have stopped, and before they are freed: nothing is on its way any more. Takes NULL. */
 void aside_free(struct aside *aside);
 void aside_read_stats(struct aside *aside, struct group_stats *sum);

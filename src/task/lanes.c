@@ -107,10 +107,10 @@ void lanes_stop(struct lanes *lanes, int64_t drain_ms)
 void lanes_close(struct lanes *lanes)
 {
 	lanes_stop(lanes, /* drain_ms= */ 0);
+	aside_free(lanes->aside); /* first: who has just put mail into a lane may still be about to wake it */
 	for (size_t i = 0; i < lanes->n; i++)
 		lane_free(lanes->lanes[i]);
 	lane_free(lanes->pulse);
-	aside_free(lanes->aside);
 	warden_free(lanes->warden);
 	*lanes = (struct lanes){0};
 }

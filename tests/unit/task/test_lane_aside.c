@@ -44,8 +44,8 @@ static int end_with_aside(void **state)
 	raw = NULL;
 	if (lane)
 		lane_stop(lane, /* drain_ms= */ 0);
-	lane_free(lane);
 	aside_free(aside);
+	lane_free(lane);
 	lane = NULL;
 	aside = NULL;
 	return tear_down(state);
