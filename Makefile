@@ -253,8 +253,8 @@ LDFLAGS ?=
 # Nobody unwinds our stack but a debugger, which has its own tables (-g); and most of what is relocated are pointers of tables,
 # which this says in bits. Together a sixth of the program.
 ifeq ($(filter asan tsan fuzz,$(FLAVOUR)),)
-SMALL_CFLAGS := -fno-asynchronous-unwind-tables -fno-unwind-tables
-SMALL_LDFLAGS := -Wl,-z,pack-relative-relocs
+SMALL_CFLAGS := -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections
+SMALL_LDFLAGS := -Wl,-z,pack-relative-relocs -Wl,--gc-sections -Wl,-z,noseparate-code
 endif
 c_flags = -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror -fPIC -fno-semantic-interposition -pthread \
 	$(pkg_cflags) $(SANITIZE) $(CPPFLAGS) $(CFLAGS) $(SMALL_CFLAGS)
@@ -275,7 +275,7 @@ make_dir = @mkdir -p $(@D)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIB_OBJ := $(call objects,$(LIB_SRC)) $(BUILD)/obj/gen/schema.o $(BUILD)/obj/gen/openapi.o $(BUILD)/obj/gen/web.o
 SIM_OBJ := $(call objects,$(SIM_SRC))
-CLI_OBJ := $(call objects,$(CLI_SRC)) $(BUILD)/obj/gen/text.o
+CLI_OBJ := $(call objects,$(CLI_SRC)) $(BUILD)/obj/gen/texts.o
 SUPPORT_OBJ := $(call objects,$(SUPPORT_SRC))
 
 built_tests := $(filter %.c,$(if $(filter asan tsan,$(FLAVOUR)),$(SANITIZED_TESTS),$(TESTS) $(HELPER_SRC)))
@@ -323,10 +323,10 @@ $(BUILD)/web-files: FORCE
 # And the scripts and the first project of the program.
 CLI_TEXT := $(sort $(wildcard src/cli/text/*))
 CLIENT_TEXT := $(sort $(wildcard clients/js/*.js clients/js/*.ts clients/python/hapax/*.py))
-$(BUILD)/gen/text.c: $(CLI_TEXT) $(CLIENT_TEXT) scripts/embed-text.sh
+$(BUILD)/gen/texts.c: $(CLI_TEXT) $(CLIENT_TEXT) scripts/embed-packed.sh Makefile
 	$(make_dir)
-	$(call say,EMBED){ for f in $(CLI_TEXT); do scripts/embed-text.sh "text_$$(basename "$$f" | tr . _)" "$$f"; done && \
-		for f in $(CLIENT_TEXT); do scripts/embed-text.sh "client_$$(basename "$$f" | tr -d _ | tr . _)" "$$f"; done; } >$@
+	$(call say,EMBED){ for f in $(CLI_TEXT); do scripts/embed-packed.sh "text_$$(basename "$$f" | tr . _)" <"$$f"; done && \
+		for f in $(CLIENT_TEXT); do scripts/embed-packed.sh "client_$$(basename "$$f" | tr -d _ | tr . _)" <"$$f"; done; } >$@
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(make_dir)
 	$(call say,CC)$(compile) $(includes)
@@ -338,7 +338,7 @@ $(BUILD)/obj/tests/%.o: includes += -Itests $(test_cflags)
 $(foreach s,unit http chaos,$(BUILD)/obj/tests/$(s)/%.o): private OPTIMIZE := -O0
 # What runs once, or once for each call of a person or of a definition, is small rather than quick.
 ifeq ($(OPTIMIZE),-O2)
-$(foreach s,cli api model engine,$(BUILD)/obj/src/$(s)/%.o): private OPTIMIZE := -Os
+$(foreach s,cli api model engine flow gate act proxy trial,$(BUILD)/obj/src/$(s)/%.o): private OPTIMIZE := -Os
 endif
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(make_dir)

@@ -18,6 +18,7 @@
  * be understood, and what bash will not replace is taken off the answers.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/excerpt.h"
@@ -231,12 +232,13 @@ static void zsh_verbs(size_t first)
 /* ---- the script ---- */
 
 static const struct shell {
-	const char *name, *script;
+	const char *name;
+	const struct packed *script;
 	void (*command)(const struct command *command);
 	void (*verbs)(size_t first), (*noun)(size_t first); /* by the first command of the noun */
 } shells[] = {
-	{"bash", text_completion_bash, bash_command, bash_verbs, bash_noun},
-	{"zsh", text_completion_zsh, zsh_command, zsh_verbs, zsh_noun},
+	{"bash", &text_completion_bash, bash_command, bash_verbs, bash_noun},
+	{"zsh", &text_completion_zsh, zsh_command, zsh_verbs, zsh_noun},
 };
 
 /* A command without a verb stands after those of its noun that have one, since its pattern fits them too. */
@@ -268,7 +270,8 @@ static void print_script(const struct shell *shell)
 		const char *mark;
 		void (*print)(const struct shell *shell);
 	} parts[] = {{"@COMMANDS@", print_commands}, {"@VERBS@", print_verbs}, {"@NOUNS@", print_nouns}};
-	const char *at = shell->script;
+	char *script = packed_text(shell->script);
+	const char *at = script;
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		const char *mark = strstr(at, parts[i].mark);
@@ -280,6 +283,7 @@ static void print_script(const struct shell *shell)
 		at += *at == '\n'; /* those who have lines have ended the last one */
 	}
 	fputs(at, stdout);
+	free(script);
 }
 
 enum hx_code completion_run(const struct command_args *args, struct hx_error *err)

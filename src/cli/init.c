@@ -31,7 +31,7 @@
 
 struct init_file {
 	const char *path; /* in the project, or in its folder */
-	const char *text;
+	const struct packed *text;
 };
 
 #define INIT_FILES_MAX 12
@@ -47,10 +47,10 @@ static const struct init_kind {
 } init_kinds[] = {
 	{
 		.folder = "workflows",
-		.files = {{"README.md", text_README_md},
-			  {"hapax.json", text_hapax_json},
-			  {"workflows/order.json", text_order_json},
-			  {"workflows/welcome.json", text_welcome_json}},
+		.files = {{"README.md", &text_README_md},
+			  {"hapax.json", &text_hapax_json},
+			  {"workflows/order.json", &text_order_json},
+			  {"workflows/welcome.json", &text_welcome_json}},
 		.entries = {"workflows", "hapax.json", "README.md"},
 		.commands =
 			"  hapax check --strict workflows --config hapax.json\n"
@@ -60,16 +60,16 @@ static const struct init_kind {
 	{
 		.option = "js",
 		.folder = "hapax",
-		.files = {{"README.md", text_README_js_md},
-			  {"package.json", text_package_json},
-			  {"order.mjs", text_order_mjs},
-			  {"worker.mjs", text_worker_mjs},
-			  {"test.mjs", text_test_mjs},
-			  {"hapax/index.js", client_index_js},
-			  {"hapax/index.d.ts", client_index_d_ts},
-			  {"hapax/client.js", client_client_js},
-			  {"hapax/run.js", client_run_js},
-			  {"hapax/test.js", client_test_js}},
+		.files = {{"README.md", &text_README_js_md},
+			  {"package.json", &text_package_json},
+			  {"order.mjs", &text_order_mjs},
+			  {"worker.mjs", &text_worker_mjs},
+			  {"test.mjs", &text_test_mjs},
+			  {"hapax/index.js", &client_index_js},
+			  {"hapax/index.d.ts", &client_index_d_ts},
+			  {"hapax/client.js", &client_client_js},
+			  {"hapax/run.js", &client_run_js},
+			  {"hapax/test.js", &client_test_js}},
 		.entries = {"hapax", "package.json", "order.mjs", "worker.mjs", "test.mjs", "README.md"},
 		.commands = "  node test.mjs\n"
 			    "  hapax serve\n"
@@ -79,14 +79,14 @@ static const struct init_kind {
 	{
 		.option = "python",
 		.folder = "hapax",
-		.files = {{"README.md", text_README_python_md},
-			  {"order.py", text_order_py},
-			  {"worker.py", text_worker_py},
-			  {"test_order.py", text_test_order_py},
-			  {"hapax/__init__.py", client_init_py},
-			  {"hapax/client.py", client_client_py},
-			  {"hapax/run.py", client_run_py},
-			  {"hapax/testing.py", client_testing_py}},
+		.files = {{"README.md", &text_README_python_md},
+			  {"order.py", &text_order_py},
+			  {"worker.py", &text_worker_py},
+			  {"test_order.py", &text_test_order_py},
+			  {"hapax/__init__.py", &client_init_py},
+			  {"hapax/client.py", &client_client_py},
+			  {"hapax/run.py", &client_run_py},
+			  {"hapax/testing.py", &client_testing_py}},
 		.entries = {"hapax", "order.py", "worker.py", "test_order.py", "README.md"},
 		.commands = "  python3 test_order.py\n"
 			    "  hapax serve\n"
@@ -175,8 +175,10 @@ static enum hx_code write_file(const struct project *p, const struct init_file *
 {
 	int fd = openat(p->temporary_fd, file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-	bool written = out && fputs(file->text, out) >= 0;
+	char *text = packed_text(file->text);
+	bool written = out && fputs(text, out) >= 0;
 
+	free(text);
 	if (fd >= 0 && !out)
 		close(fd);
 	if (out && fclose(out) != 0)

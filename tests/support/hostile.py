@@ -258,6 +258,11 @@ class Evil:
 		os._exit(0)  # all connections end at once
 
 
+def be_evil():
+	os.nice(10)  # a stranger's processors are its own: on this machine its client gives way, and what the servers do for it does not
+	asyncio.run(Evil(json.load(sys.stdin)).live())
+
+
 # ---- the judge ------------------------------------------------------------------------------------------------------------------
 
 def sql(text, **more):
@@ -493,4 +498,4 @@ def judge():
 if LIBRARY is None:
 	print("not ok hostile_neighbour: there is no libfaketime (the package faketime)")
 else:
-	{"judge": judge, "service": serve_actions, "good": be_good, "evil": lambda: asyncio.run(Evil(json.load(sys.stdin)).live())}[sys.argv[1] if len(sys.argv) > 1 else "judge"]()
+	{"judge": judge, "service": serve_actions, "good": be_good, "evil": be_evil}[sys.argv[1] if len(sys.argv) > 1 else "judge"]()
