@@ -7,9 +7,11 @@ import { Bulk, Bulks } from "./bulk.js";
 import { Health } from "./health.js";
 import { Inbox } from "./inbox.js";
 import { Run, Runs } from "./runs.js";
-import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Functions, Job, Jobs, Schedule, Schedules, Workflow, Workflows } from "./nouns.js";
+import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Functions, Job, Jobs, Schedule, Schedules } from "./nouns.js";
+import { Records, useHeld } from "./gate.js";
+import { Workflow, Workflows } from "./workflows.js";
 
-const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"], ["functions", "Functions", "f"], ["bulk", "Bulk", "l"], ["health", "Health", "h"]];
+const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"], ["functions", "Functions", "f"], ["gate", "Gate", "t"], ["bulk", "Bulk", "l"], ["health", "Health", "h"]];
 
 function page_of([noun, first, second]) {
 	switch (noun ?? "") {
@@ -22,6 +24,7 @@ function page_of([noun, first, second]) {
 	case "schedules": return first ? html`<${Schedule} key=${first} name=${first} />` : html`<${Schedules} />`;
 	case "workflows": return first ? html`<${Workflow} key=${first} name=${first} />` : html`<${Workflows} />`;
 	case "functions": return html`<${Functions} />`;
+	case "gate": return html`<${Records} />`;
 	case "bulk": return first ? html`<${Bulk} key=${first} id=${first} />` : html`<${Bulks} />`;
 	case "health": return html`<${Health} />`;
 	default: return html`<div class="empty"><p class="big">There is no such page.</p><p><a href="#/">To the inbox</a></p></div>`;
@@ -98,8 +101,8 @@ function Live() {
 
 function Waiting() {
 	const { data } = useLoad("attention?limit=100");
-	const n = data?.items.length || 0;
-	return n ? html`<span class="badge" aria-label=${`${n} wait`}>${data.cursor ? "100+" : n}</span>` : null;
+	const n = (data?.items.length || 0) + useHeld(true).length;
+	return n ? html`<span class="badge" aria-label=${`${n} wait`}>${data?.cursor ? "100+" : n}</span>` : null;
 }
 
 // The key stays in this field until it is sent, and nowhere else.

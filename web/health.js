@@ -6,7 +6,18 @@ import { Age, Facts, Failure, Page, Status, Text, Time, live, useLoad } from "./
 const WIDTH = 600, HEIGHT = 110, SHORTEST = 600e3;
 
 const took = (us) => (us >= 1e6 ? `${(us / 1e6).toFixed(1)} s` : us >= 1000 ? `${(us / 1000).toFixed(us >= 1e4 ? 0 : 1)} ms` : `${Math.round(us)} µs`);
-const bytes = (n) => (n >= 1 << 30 ? `${(n / (1 << 30)).toFixed(1)} GiB` : `${Math.round(n / (1 << 20))} MiB`);
+const UNITS = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
+const bytes = (n) => {
+	const [name, unit] = UNITS.find(([, u]) => n >= u) || UNITS[2];
+	return `${n >= 10 * unit ? Math.round(n / unit) : (n / unit).toFixed(n ? 1 : 0)} ${name}`;
+};
+// How large the store is, and by how much it has grown since the first row.
+function growth(rows) {
+	const known = rows.filter((r) => r.storeBytes);
+	if (!known.length) return null;
+	const first = known[0], last = known[known.length - 1], by = last.storeBytes - first.storeBytes, ms = last.at - first.at;
+	return html`${bytes(last.storeBytes)}${ms >= 60e3 && html` <span class="quiet">${by < 0 ? "−" : "+"}${bytes(Math.abs(by))} in ${span(ms)}</span>`}`;
+}
 const number = (n) => (n >= 100 || Number.isInteger(n) ? grouped(Math.round(n)) : n.toFixed(1));
 
 // 1, 2 or 5 and zeros: the next one that is not smaller.
@@ -39,6 +50,7 @@ function Charts({ rows, every }) {
 		<${Chart} title="Calls of actions took" rows=${rows} words=${took} lines=${[["half", (r) => r.actionP50, "live"], ["99 of 100", (r) => r.actionP99, "warn"]]} />
 		<${Chart} title="Units in a commit" rows=${rows} lines=${[["on average", (r) => (r.commits ? r.units / r.commits : 0), "live"]]} />
 		<${Chart} title="Under way" rows=${rows} lines=${[["waiting in lanes", (r) => r.laneWaiting, "warn"], ["calls", (r) => r.actionsRunning, "live"], ["connections", (r) => r.connections, "calm"]]} />
+		<${Chart} title="Store" rows=${rows.some((r) => r.storeBytes) ? rows.filter((r) => r.storeBytes) : rows} words=${bytes} lines=${[["on disk", (r) => r.storeBytes, "good"]]} />
 		<${Chart} title="Memory" rows=${rows} words=${bytes} lines=${[["resident", (r) => r.residentBytes, "live"]]} />
 	</div>`;
 }
@@ -70,6 +82,6 @@ export function Health() {
 		<${Due} title="Due, and not yet taken" of=${data.due} label="queue" />
 		<${Due} title="Waits for a person" of=${data.attention} label="workflow" to=${(d) => "#/?kind=" + d.kind} />
 		${!data.counted && html`<p class="quiet">What is due is being counted.</p>`}
-		<${Facts} of=${[["as of", html`<${Time} of=${data.at} />`], ["kept", `${rows.length} of 360 rows, ${data.everyMs / 1000} s each`]]} />
+		<${Facts} of=${[["as of", html`<${Time} of=${data.at} />`], ["store", growth(rows)], ["kept", `${rows.length} of 360 rows, ${data.everyMs / 1000} s each`]]} />
 	</${Page}>`;
 }

@@ -2,17 +2,20 @@
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
 import { go_query, html, link, query, where } from "./lib.js";
+import { Key } from "./runs.js";
+import { resolve_record, useHeld } from "./gate.js";
 import { Actions, Age, Choice, Failure, Id, Page, Status, Text, Why, reload_all, useLoad } from "./ui.js";
 
 export const KINDS = {
 	held_claim: "Claim held", unknown_step: "Outcome unknown", failed_compensation: "Compensation failed", failed_run: "Run failed", approval: "Approval", paused_run: "Paused",
 	parked_job: "Job parked", parked_after_effect: "After-effect parked", unknown_items: "Items unknown", stuck_teardown: "Teardown stuck", late_schedule: "Schedule late",
+	held_function: "Function held", unpolled_function: "Nobody polls for it", held_request: "Request held",
 };
-const SEVERE = new Set(["held_claim", "unknown_step", "failed_compensation", "unknown_items"]);
+const SEVERE = new Set(["held_claim", "unknown_step", "failed_compensation", "unknown_items", "held_request"]);
 
 // What is put right on its own page.
 const SEEN = {
-	unknown_items: (item) => link`batches/${item.id}` + "?item_status=UNKNOWN", stuck_teardown: (item) => link`batches/${item.id}`, late_schedule: (item) => link`schedules/${item.step}`,
+	unknown_items: (item) => link`batches/${item.id}` + "?item_status=UNKNOWN", stuck_teardown: (item) => link`batches/${item.id}`, unpolled_function: () => "#/functions", late_schedule: (item) => link`schedules/${item.step}`,
 };
 
 function actions_of(item) {
@@ -24,8 +27,11 @@ function actions_of(item) {
 	}
 	case "unknown_step":
 		return [...(item.step ? act.resolve_step(run, item.step) : []), act.cancel_run(run)];
+	case "held_request":
+		return resolve_record(item.record);
 	case "failed_compensation":
 		return [act.retry_undo(run)];
+	case "held_function":
 	case "failed_run":
 		return [act.retry_run(run), act.cancel_run(run)];
 	case "approval":
@@ -41,6 +47,7 @@ function actions_of(item) {
 }
 
 function Subject({ item }) {
+	if (item.kind === "held_request") return html`<a class="id" href=${"#/gate" + query({ key: item.record.key })}><${Text} of=${item.record.key} /></a>`;
 	if (item.kind === "late_schedule") return html`<a class="id" href=${link`schedules/${item.step}`}><${Text} of=${item.step} /></a>`;
 	return html`<${Id} of=${item.id} />`;
 }
@@ -53,10 +60,16 @@ function Item({ item, settled, done, closed }) {
 			<${Subject} item=${item} />
 			${!settled && html`<${Status} of=${item.status} /><span class="age">waits <${Age} since=${item.since} /></span>`}
 		</header>
-		<${Why} id=${item.id} detail=${item.detail} />
+		${item.record ? html`<p class="why">The gate "<${Text} of=${item.record.gate ?? "gate"} />" has sent this request to its service, and knows of no answer. Who sends it again is refused until a person says whether it was done.</p>` : html`<${Why} id=${item.id} detail=${item.detail} />`}
+		<${Sent} item=${item} />
 		${SEEN[item.kind] && !settled && html`<div class="actions row"><a class="button" href=${SEEN[item.kind](item)}>look at it</a></div>`}
 		<${Actions} of=${settled ? [] : actions_of(item)} done=${done} closed=${closed} label=${`what can be done about ${item.id}`} />
 	</article>`;
+}
+
+// What is in doubt was sent under a key: with that somebody can look on the other side.
+function Sent({ item }) {
+	return item.kind === "unknown_step" && item.step && /^run_/.test(item.id) ? html`<${Key} run=${item.id} step=${item.step} />` : null;
 }
 
 function AllWell() {
@@ -68,7 +81,10 @@ const same = (a) => (b) => a.kind === b.kind && a.id === b.id;
 
 export function Inbox() {
 	const { kind, cursor } = where().query;
-	const { data, error } = useLoad("attention" + query({ kind, cursor, limit: 30 }));
+	const of_gates = kind === "held_request";
+	const { data: others, error } = useLoad(of_gates ? null : "attention" + query({ kind, cursor, limit: 30 }));
+	const held = useHeld((!kind || of_gates) && !cursor);
+	const data = of_gates ? { items: held } : others && { ...others, items: [...others.items, ...held] };
 	// What somebody has acted on here stays, with what became of it, until it is closed.
 	const [kept, keep] = useState([]);
 	const settled = kept.filter((item) => data && !data.items.some(same(item)));

@@ -1,16 +1,16 @@
-// Entities, batches, jobs, accounts, schedules and workflows: a list and a page each.
+// Entities, batches, jobs, accounts, schedules and functions: a list and a page each.
 import { useRef, useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { command, grouped, html, link, path, query, where } from "./lib.js";
+import { command, grouped, html, link, may, path, query, where } from "./lib.js";
 import { Actions, Age, Choice, Command, Copy, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
-import { run_columns } from "./runs.js";
+import { Picture } from "./picture.js";
 
-const crumb = (to, words) => html`<a href=${to}>${words}</a>`;
+export const crumb = (to, words) => html`<a href=${to}>${words}</a>`;
 const Terminal = ({ of }) => html`<section><h2>The same in a terminal</h2>${of.map((c) => html`<${Command} key=${c} of=${c} />`)}</section>`;
 
 // ---- entities --------------------------------------------------------------------------------------------------
 
-const entity_columns = [
+export const entity_columns = [
 	{ name: "entity", class: "cut", of: (e) => html`<${Text} of=${e.id} />` },
 	{ name: "status", of: (e) => html`<${Status} of=${e.status} />` },
 	{ name: "version", class: "n", of: (e) => String(e.version) },
@@ -36,11 +36,13 @@ export function Entities({ workflow }) {
 	</${Page}>`;
 }
 
-// How it came there: each status that it was in, the last one last.
-function Trail({ subject }) {
+// How it came there: each status that it was in, the last one last; and the same in the picture of its workflow.
+function Trail({ e, subject }) {
 	const { data } = useLoad(`history/${encodeURIComponent(subject)}?limit=200`);
 	if (!data) return null;
-	return html`<ol class="trail">${data.items.slice(-24).map((r, i, all) => html`<li key=${r.seq} class=${i === all.length - 1 && !data.cursor ? "here" : ""}><span><${Text} of=${r.to} /></span>${r.step && html`<small><${Text} of=${r.step} /></small>`}</li>`)}</ol>`;
+	const been = new Set(data.items.map((r) => r.to));
+	return html`<section><h2>How it came here</h2><ol class="trail">${data.items.slice(-24).map((r, i, all) => html`<li key=${r.seq} class=${i === all.length - 1 && !data.cursor ? "here" : ""}><span><${Text} of=${r.to} /></span>${r.step && html`<small><${Text} of=${r.step} /></small>`}</li>`)}</ol>
+		${may("admin") && html`<${Picture} name=${e.workflow} marks=${(place) => (place.name === e.status ? html`<b class="here" title="it is here">here</b>` : been.has(place.name) ? html`<b class="been" title="it was here"></b>` : null)} />`}</section>`;
 }
 
 export function Entity({ workflow, id }) {
@@ -57,7 +59,7 @@ export function Entity({ workflow, id }) {
 		<${Actions} of=${open.map((step) => act.fire_step(e, step))} label="steps that can be fired" />
 		<${Facts} of=${[["workflow", html`<a href=${link`workflows/${workflow}`}><${Text} of=${workflow} /></a>`], ["version", String(e.version)], ["updated", html`<${Time} of=${e.updatedAt} />`],
 			["claim", e.claim && html`<${Text} of=${e.claim.step} /> by <${Text} of=${e.claim.requester} />, ${e.claim.held ? "held for a person" : html`until <${Time} of=${e.claim.until} />`}, fence ${String(e.claim.fence)}`]]} />
-		<section><h2>How it came here</h2><${Trail} subject=${subject} /></section>
+		<${Trail} e=${e} subject=${subject} />
 		<div class="columns"><${Data} title="Data" of=${e.data} /></div>
 		<section><h2>History</h2><${History} subject=${subject} /></section>
 		<${Terminal} of=${[command("entity", "show", workflow, id), command("entity", "history", workflow, id), command("why", subject)]} />
@@ -75,7 +77,7 @@ function Progress({ batch }) {
 	return html`<div class="progress" role="img" aria-label=${PARTS.map(([name]) => `${batch[name]} ${name}`).join(", ")}>${PARTS.map(([name, tone]) => html`<i key=${name} class="${tone} ${name}" title=${`${grouped(batch[name])} ${name}`} style=${{ width: `${share(batch, name)}%` }}></i>`)}</div>`;
 }
 
-const batch_columns = [
+export const batch_columns = [
 	{ name: "batch", of: (b) => b.id },
 	{ name: "workflow", of: (b) => html`<${Text} of=${b.workflow} />` },
 	{ name: "status", of: (b) => html`<${Status} of=${b.status} />` },
@@ -219,39 +221,6 @@ export function Schedule({ name }) {
 		<div class="columns"><${Data} title="Input" of=${s.input} /><${Data} title="Batch" of=${s.batch} /><${Data} title="Fire" of=${s.fire} /></div>
 		<section><h2>History</h2><${History} subject=${s.id} /></section>
 		<${Terminal} of=${[command("schedule", "show", name)]} />
-	</${Page}>`;
-}
-
-// ---- workflows -------------------------------------------------------------------------------------------------
-
-export function Workflows() {
-	return html`<${Page} title="Workflows"><${List} list="definitions" name="workflows" key_of=${(d) => d.name} to=${(d) => link`workflows/${d.name}`}
-		columns=${[{ name: "workflow", class: "cut", of: (d) => html`<${Text} of=${d.name} />` }, { name: "kind", of: (d) => d.kind }, { name: "version", class: "n", of: (d) => String(d.version) }, { name: "steps", class: "n", of: (d) => (d.steps !== undefined ? String(d.steps) : "") }, { name: "module", of: (d) => html`<${Text} of=${d.module ?? ""} />` }]}
-		empty=${html`<p class="big">No workflow.</p><p>A folder with a first one, and a server that watches it:</p><${Command} of="hapax init" /><${Command} of="hapax dev" />`} /></${Page}>`;
-}
-
-function Standing({ d }) {
-	if (d.kind === "run") return html`<section><h2>Runs<a class="more" href=${"#/runs?definitionId=" + encodeURIComponent(d.name)}>all</a></h2><${List} list="workflow-runs" name="runs" parameters=${{ definitionId: d.name, limit: 10 }} columns=${run_columns.filter((c) => c.name !== "workflow")} to=${(r) => link`runs/${r.id}`} /></section>`;
-	if (d.kind === "batch") return html`<section><h2>Batches<a class="more" href=${"#/batches?workflow=" + encodeURIComponent(d.name)}>all</a></h2><${List} list="batches" name="batches" parameters=${{ workflow: d.name, limit: 10 }} columns=${batch_columns.filter((c) => c.name !== "workflow")} to=${(b) => link`batches/${b.id}`} /></section>`;
-	if (d.kind === "entity") return html`<section><h2>Entities<a class="more" href=${link`entities/${d.name}`}>all</a></h2><${List} list=${path`entities/${d.name}`} name=${d.name} parameters=${{ limit: 10 }} columns=${entity_columns} to=${(e) => link`entities/${e.workflow}/${e.id}`} /></section>`;
-	return null;
-}
-
-function Picture({ name, version }) {
-	const [gone, set] = useState(false);
-	if (gone) return null;
-	return html`<section><h2>Picture</h2><div class="picture"><img src=${"api/v1/" + path`definitions/${name}/graph` + query({ version })} alt=${`the steps of ${name}, drawn`} onError=${() => set(true)} /></div></section>`;
-}
-
-export function Workflow({ name }) {
-	const { data: all, error } = useLoad("definitions");
-	const d = all?.items.find((x) => x.name === name);
-	if (!d) return html`<${Page} title="Workflow" crumbs=${crumb("#/workflows", "Workflows")}><${Failure} error=${error} />${all && html`<div class="empty"><p>No workflow of this name is in force.</p></div>`}</${Page}>`;
-	return html`<${Page} title=${html`<${Text} of=${name} />`} crumbs=${crumb("#/workflows", "Workflows")} aside=${html`<span class="quiet">${d.kind}, version ${String(d.version)}</span>`}>
-		<${Actions} of=${[d.kind === "run" && act.start_run(name), d.kind === "entity" && act.create_entity(name)]} />
-		${d.definition && html`<${Picture} name=${name} />`}
-		<${Standing} d=${d} />
-		${d.definition ? html`<div class="columns"><${Data} title="Definition" of=${d.definition} /></div>` : html`<p class="quiet">Its text is for keys with the scope admin.</p>`}
 	</${Page}>`;
 }
 

@@ -2,7 +2,7 @@
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
 import { command, html, link, may, query, span, where } from "./lib.js";
-import { Actions, Age, Choice, Command, Data, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Actions, Age, Choice, Command, Copy, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 
 export const RUN_STATUSES = ["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLING", "CANCELLED"];
 
@@ -30,6 +30,21 @@ export function Runs() {
 			note="the newest first"
 			empty=${html`<p class="big">No run yet.</p><p>Start one, with a key so that it is one:</p><${Command} of="hapax run start WORKFLOW --key order-1 --input '{}'" />`} />
 	</${Page}>`;
+}
+
+// What is in doubt was sent under a key: with that somebody can look on the other side.
+export function Key({ run, step }) {
+	const { data } = useLoad(`workflow-runs/${encodeURIComponent(run)}/sent`);
+	if (!data || data.renamed || step.includes("#")) return null;
+	const key = `${run}/${step}/${data.redo}`;
+	return html`<p class="sent quiet">Sent <${Time} of=${data.startedAt} /> with <code>Idempotency-Key: <${Text} of=${key} /></code><${Copy} text=${() => key} />${data.attempt > 1 && html`, attempt ${String(data.attempt)}`}</p>`;
+}
+
+// The middle part of traceparent: what traces are found by.
+function Trace({ run }) {
+	const { data } = useLoad(`workflow-runs/${encodeURIComponent(run)}/sent`);
+	const id = data?.trace?.split("-")[1];
+	return id ? html`<code><${Text} of=${id} /></code><${Copy} text=${() => id} />` : html`<span class="none">–</span>`;
 }
 
 // ---- the waterfall ---------------------------------------------------------------------------------------------
@@ -85,27 +100,66 @@ function Step({ run, step, place, to }) {
 			${step.startedAt && html`<p class="quiet">${step.attempt > 1 ? `attempt ${step.attempt}, ` : ""}began <${Time} of=${step.startedAt} />${step.completedAt && html`, ended <${Time} of=${step.completedAt} />`}</p>`}
 			${step.error && html`<div class="note bad"><strong><${Text} of=${step.error.code || "error"} /></strong> <${Long} of=${step.error.message ?? ""} /></div>`}
 			${step.output !== null && html`<div class="json"><${Json} name="output" of=${step.output} /></div>`}
-			${step.status === "UNKNOWN" && html`<${Actions} of=${act.resolve_step(run, step.name)} />`}
+			${step.status === "UNKNOWN" && html`<${Key} run=${run.id} step=${step.name} /><${Actions} of=${act.resolve_step(run, step.name)} />`}
 		</div>`}
 	</div>`;
+}
+
+// Each time that a node took the run it got a higher fence: what an older one still writes is refused.
+function leases(rows) {
+	const taken = [];
+	let fence = 0;
+	for (const r of rows) {
+		if (Number(r.fence) > fence) taken.push({ fence: String(r.fence), at: r.time, by: r.node, again: taken.length > 0 && r.from === "RUNNING" });
+		fence = Math.max(fence, Number(r.fence));
+	}
+	return taken;
+}
+
+function Leases({ of, place }) {
+	const again = of.filter((l) => l.again).length;
+	return html`<div class="step leases"><div class="step-line"><span class="step-name">leases</span><span class="quiet">${of.length === 1 ? "once" : `${of.length} times`}${again > 0 && html`, <strong>${again} taken over</strong>`}</span>
+		<span class="track">${of.map((l) => html`<i key=${l.fence} class="taken ${l.again ? "again" : ""}" style=${{ left: `${place(Date.parse(l.at))}%` }} title=${`fence ${l.fence}: ${l.again ? "taken over" : "taken"} by ${l.by}, ${l.at}`}></i>`)}</span>
+		<span class="took">fence ${of[of.length - 1].fence}, <${Text} of=${of[of.length - 1].by} /></span></div></div>`;
 }
 
 function Waterfall({ run }) {
 	const to = run.completedAt ? Date.parse(run.completedAt) : Date.now();
 	const { place, cuts } = axis(run.steps, Date.parse(run.createdAt), to);
+	const { data } = useLoad(`history/${run.id}?limit=200`);
+	const taken = leases(data?.items || []);
+	const queued = run.startedAt ? Date.parse(run.startedAt) - Date.parse(run.createdAt) : 0;
 	return html`<section><h2>Steps</h2><div class="waterfall">
+		${queued > 0 && html`<div class="step dim queued"><div class="step-line"><span class="step-name">queued</span><span></span><span class="track"><i class="bar waits" style=${{ left: "0%", width: `${Math.max(place(Date.parse(run.startedAt)), 0.6)}%` }}></i></span><span class="took">${span(queued)}</span></div></div>`}
 		${run.steps.map((step) => html`<${Step} key=${step.name} run=${run} step=${step} place=${place} to=${to} />`)}
+		${taken.length > 0 && html`<${Leases} of=${taken} place=${place} />`}
 		${cuts.length > 0 && html`<p class="quiet">${cuts.map((c, i) => html`${i ? ", " : "Drawn shorter: "}${span(c.end - c.start)}`)}</p>`}
 	</div></section>`;
+}
+
+// One of the tree: its own children are asked for when it is opened.
+function Child({ run: r, depth }) {
+	const [open, set] = useState(false);
+	const { data } = useLoad(open ? "workflow-runs?limit=100&parent=" + r.id : null);
+	return html`<tr data-to=${link`runs/${r.id}`} tabindex="-1"><td class="tree" style=${{ paddingLeft: `${depth * 20}px` }}><button class="j-fold" aria-expanded=${open} aria-label=${`children of ${r.id}`} onClick=${() => set(!open)}></button><${Id} of=${r.id} /></td><td><${Text} of=${r.parent?.step ?? ""} /></td><td class="n">${r.parent ? String(r.parent.n) : ""}</td><td><${Text} of=${r.definitionId} /></td><td><${Status} of=${r.status} /></td><td><${Text} of=${r.currentStep ?? ""} /></td><td class="n"><${Age} since=${r.createdAt} until=${r.completedAt} /></td></tr>
+		${open && data && !data.items.length && html`<tr><td class="quiet" style=${{ paddingLeft: `${depth * 20 + 36}px` }} colspan="7">none</td></tr>`}
+		${open && data?.items.map((c) => html`<${Child} key=${c.id} run=${c} depth=${depth + 1} />`)}`;
 }
 
 function Children({ run }) {
 	const { data } = useLoad("workflow-runs?limit=100&parent=" + run.id);
 	if (!data?.items.length) return null;
 	return html`<section><h2>Children</h2><div class="scroll"><table class="list">
-		<thead><tr><th>run</th><th>step</th><th class="n">n</th><th>workflow</th><th>status</th><th class="n">took</th></tr></thead>
-		<tbody>${data.items.map((r) => html`<tr key=${r.id} data-to=${link`runs/${r.id}`}><td><${Id} of=${r.id} /></td><td><${Text} of=${r.parent?.step ?? ""} /></td><td class="n">${r.parent ? String(r.parent.n) : ""}</td><td><${Text} of=${r.definitionId} /></td><td><${Status} of=${r.status} /></td><td class="n"><${Age} since=${r.createdAt} until=${r.completedAt} /></td></tr>`)}</tbody>
+		<thead><tr><th>run</th><th>step</th><th class="n">n</th><th>workflow</th><th>status</th><th>at</th><th class="n">took</th></tr></thead>
+		<tbody>${data.items.map((r) => html`<${Child} key=${r.id} run=${r} depth=${0} />`)}</tbody>
 	</table></div>${data.cursor && html`<p><a href=${`#/runs?parent=${run.id}`}>All of them</a></p>`}</section>`;
+}
+
+// One that goes on in the place of another: what is not as it was there.
+const compared = (run) => ({ input: run.input, steps: run.steps.map(({ name, status, attempt, output, error }) => ({ name, status, attempt, output, error })), output: run.output });
+function Before({ run }) {
+	const { data } = useLoad(`workflow-runs/${run.restartOf}`);
+	return data ? html`<section><h2>What differs from <${Id} of=${run.restartOf} /></h2><${Difference} before=${compared(data)} after=${compared(run)} names=${["there", "here"]} /></section>` : null;
 }
 
 function verbs_of(run) {
@@ -140,6 +194,7 @@ export function Run({ id }) {
 			["workflow", html`<a href=${link`workflows/${run.definitionId}`}><${Text} of=${run.definitionId} /></a>, definition ${String(run.definitionVersion)}`],
 			["version", String(run.version)],
 			["key", run.idempotencyKey && html`<code><${Text} of=${run.idempotencyKey} /></code>`],
+			["trace", html`<${Trace} run=${run.id} />`],
 			["created", html`<${Time} of=${run.createdAt} />`],
 			["started", run.startedAt && html`<${Time} of=${run.startedAt} />`],
 			["ended", run.completedAt && html`<${Time} of=${run.completedAt} />`],
@@ -151,6 +206,7 @@ export function Run({ id }) {
 		${run.error && !run.steps.some((s) => s.error?.message === run.error.message) && html`<div class="note bad"><strong><${Text} of=${run.error.code || "error"} /></strong> <${Long} of=${run.error.message ?? ""} /></div>`}
 		<${Waterfall} run=${run} />
 		<${Children} run=${run} />
+		${run.restartOf && html`<${Before} run=${run} />`}
 		<div class="columns"><${Data} title="Input" of=${run.input} /><${Data} title="State" of=${run.state} /><${Data} title="Output" of=${run.output} /></div>
 		<section><h2>History</h2><${History} subject=${id} /></section>
 		<section><h2>The same in a terminal</h2><${Command} of=${command("run", "show", id)} /><${Command} of=${command("run", "history", id)} /><${Command} of=${command("why", id)} /></section>

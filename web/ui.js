@@ -40,7 +40,7 @@ export function Age({ since, until }) {
 const TONES = {
 	COMPLETED: "good", SUCCEEDED: "good", FAILED: "bad", PARKED: "bad", UNKNOWN: "bad", OUT_OF_CREDIT: "warn", PAUSED: "warn",
 	CANCELLING: "warn", RETRYING: "warn", RUNNING: "live", LOADING: "live", WAITING: "calm", PENDING: "calm", QUEUED: "calm",
-	AVAILABLE: "calm", CANCELLED: "off", SKIPPED: "off",
+	AVAILABLE: "calm", CANCELLED: "off", SKIPPED: "off", HELD: "bad", held: "bad", lost: "warn", in_flight: "live", completed: "good",
 };
 export const tone_of = (status) => TONES[status] || "calm";
 export const Status = ({ of }) => html`<span class="status ${tone_of(of)}"><i></i><${Text} of=${of} /></span>`;
@@ -84,9 +84,41 @@ export function Json({ name, of, list, depth = 0 }) {
 	return html`<div class="j-line">${label}${whole ? html`<span class="j-word">${Array.isArray(of) ? "[]" : "{}"}</span>` : html`<${Leaf} of=${of} />`}</div>`;
 }
 
+// Every leaf with the way to it, as jq would say it. What has a name goes by that and not by its place: a step that moved has not changed.
+function leaves(value, way = "", into = new Map()) {
+	if (value === null || typeof value !== "object" || value instanceof Exact || !Object.keys(value).length) {
+		into.set(way || ".", value);
+		return into;
+	}
+	for (const [key, v] of Object.entries(value)) {
+		const name = Array.isArray(value) ? `[${v?.name ?? v?.step_key ?? key}]` : /^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+		leaves(v, into.has(way + name) ? `${way}[${key}]` : way + name, into);
+	}
+	return into;
+}
+
+const FOUND_MAX = 200, SEARCHED = 25;
+function Found({ of, words }) {
+	const wanted = words.toLowerCase();
+	const found = [...of].filter(([way, v]) => way.toLowerCase().includes(wanted) || String(v).toLowerCase().includes(wanted));
+	return html`<div class="json">${found.slice(0, FOUND_MAX).map(([way, v]) => html`<div class="j-line" key=${way}><span class="j-key"><${Text} of=${way} /></span><${Leaf} of=${v} /></div>`)}${!found.length && html`<span class="quiet">Nothing.</span>`}${found.length > FOUND_MAX && html`<span class="quiet">${grouped(found.length - FOUND_MAX)} more</span>`}</div>`;
+}
+
 export function Data({ title, of }) {
+	const [words, set] = useState("");
 	if (of === undefined) return null;
-	return html`<section class="data"><h3>${title}<${Copy} text=${() => write_json(of)} /></h3><div class="json"><${Json} of=${of} /></div></section>`;
+	const all = leaves(of);
+	return html`<section class="data"><h3>${title}${all.size > SEARCHED && html`<input class="find" aria-label=${`find in ${title}`} placeholder="find" value=${words} onInput=${(e) => set(e.target.value)} />`}<${Copy} text=${() => write_json(of)} /></h3>${words.trim() ? html`<${Found} of=${all} words=${words.trim()} />` : html`<div class="json"><${Json} of=${of} /></div>`}</section>`;
+}
+
+const shown = (map, way) => (map.has(way) ? html`<${Leaf} of=${map.get(way)} />` : html`<span class="none">–</span>`);
+export function Difference({ before, after, names }) {
+	const then = leaves(before), now = leaves(after);
+	const ways = [...new Set([...then.keys(), ...now.keys()])].filter((way) => then.has(way) !== now.has(way) || write_json(then.get(way) ?? null) !== write_json(now.get(way) ?? null));
+	if (!ways.length) return html`<p class="quiet">They are the same.</p>`;
+	return html`<div class="scroll"><table class="list difference"><thead><tr><th>where</th><th>${names[0]}</th><th>${names[1]}</th></tr></thead>
+		<tbody>${ways.slice(0, FOUND_MAX).map((way) => html`<tr key=${way} class=${!then.has(way) ? "added" : !now.has(way) ? "gone" : ""}><td class="wrap"><code><${Text} of=${way} /></code></td><td class="wrap">${shown(then, way)}</td><td class="wrap">${shown(now, way)}</td></tr>`)}</tbody></table></div>
+		${ways.length > FOUND_MAX && html`<p class="quiet">${grouped(ways.length - FOUND_MAX)} more</p>`}`;
 }
 
 export function Copy({ text, label = "copy" }) {

@@ -38,7 +38,15 @@ void api_session_end(struct http_call *call);
 /* For pages of its own (api_dashboard_lists.c). */
 void api_function_list(struct http_call *call);
 void api_bulk_list(struct http_call *call);
+void api_run_sent(struct http_call *call);
+/* Of gates whose records are in this store (api_gate_records.c). */
+void api_gate_records(struct http_call *call);
+void api_gate_resolve(struct http_call *call);
+/* Of a workflow (api_standing.c). */
+void api_standing(struct http_call *call);
+void api_findings(struct http_call *call);
+void api_definition_places(struct http_call *call); /* what its picture has where */
 
-#define DASHBOARD_ROUTES 10
+#define DASHBOARD_ROUTES 16
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

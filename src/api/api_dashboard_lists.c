@@ -1,6 +1,6 @@
 /*
- * Two lists for pages of the dashboard alone: functions, with who polls for them and what is due of them; and bulks, the newest first.
- * Both are of whoever asks: of his workspace.
+ * For pages of the dashboard alone: functions, with who polls for them and what is due of them; bulks, the newest first; and what a run's
+ * step was sent under. All are of whoever asks: of his workspace.
  */
 #include "api/api_dashboard.h"
 #include "api/api_list.h"
@@ -123,4 +123,44 @@ void api_bulk_list(struct http_call *call)
 	};
 
 	api_list_start(call, &list);
+}
+
+/* ---- what was sent ---- */
+
+DB_STMT(stmt_sent, "dashboard_sent", "ti", "iiiit",
+	"SELECT attempt, redo, step_started_at, CASE WHEN renamed IS NULL THEN 0 ELSE 1 END, trace FROM hx_run"
+	" WHERE workspace = ?1 AND subject = ?2 AND expired = 0");
+enum { SENT_ATTEMPT, SENT_REDO, SENT_AT, SENT_RENAMED, SENT_TRACE };
+
+static void sent_read(struct unit *unit, struct slice workspace, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_sent, db_text(workspace), db_int(subject));
+}
+
+static enum hx_code sent_answered(struct api_query *query, const struct unit_result *result)
+{
+	static const struct row_member members[] = {
+		{"attempt", ROW_INT, .at = SENT_ATTEMPT}, {"redo", ROW_INT, .at = SENT_REDO},
+		{"startedAt", ROW_TIME, .at = SENT_AT},   {"renamed", ROW_BOOL, .at = SENT_RENAMED},
+		{"trace", ROW_TEXT, .at = SENT_TRACE},    {.name = NULL},
+	};
+
+	if (result->rows[0].n == 0)
+		return HX_NOT_FOUND;
+	strbuf_add_char(&query->text, '{');
+	row_json_cells(&query->text, members, &result->rows[0], 0);
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+void api_run_sent(struct http_call *call)
+{
+	struct api_query sent = {.call = call, .read = sent_read, .answered = sent_answered};
+	struct api_query *query;
+
+	if (!api_run_id(call, &sent.subject))
+		return;
+	query = api_query_new(&sent);
+	if (query)
+		api_query_read(query);
 }

@@ -2,10 +2,11 @@
  * Definitions: the list, one in any of its versions, and a new version. Putting one waits for the store, so the engine does it in a
  * thread.
  */
-#include "api/api.h"
+#include "api/api_definitions.h"
+
+#include "api/api_dashboard.h"
 #include "base/json_walk.h"
 #include "base/json_write.h"
-#include "engine/definitions.h"
 #include "model/graph_picture.h"
 
 #define FINDINGS_BYTES_MAX (64u << 20)
@@ -58,25 +59,31 @@ DB_STMT(stmt_version, "definition_version", "ti", "ti",
 enum { TEXT, AT };
 /* clang-format on */
 
-struct sought {
-	struct slice name;
-	int64_t version; /* 0: nothing is in force under this name */
-};
-
-static void note_version(void *context, const struct machine *machine)
+static void note_sought(void *context, const struct machine *machine)
 {
-	struct sought *sought = context;
+	struct sought_definition *sought = context;
 
-	if (slice_is(sought->name, machine->definition->name))
-		sought->version = machine->version;
+	if (!slice_is(sought->name, machine->definition->name))
+		return;
+	sought->definition = machine->definition;
+	sought->version = machine->version;
 }
 
 static int64_t version_in_force(struct http_call *call, struct slice name)
 {
-	struct sought sought = {.name = name};
+	struct sought_definition sought = {.name = name};
 
-	definitions_each(api_parts(call)->definitions, note_version, &sought);
+	definitions_each(api_parts(call)->definitions, note_sought, &sought);
 	return sought.version;
+}
+
+bool api_definition_sought(struct http_call *call, struct sought_definition *ret)
+{
+	*ret = (struct sought_definition){.name = call_param(call, "name")};
+	definitions_each(api_parts(call)->definitions, note_sought, ret);
+	if (!ret->definition)
+		api_no_workflow(call, ret->name, /* kind= */ NULL);
+	return ret->definition;
 }
 
 static void definitions_build_show(struct api_query *query, struct unit *unit)
@@ -143,19 +150,6 @@ void api_definition_show(struct http_call *call)
 /* One at its limits takes most of a second to draw, which an event loop has not. */
 #define PICTURE_STEPS_MAX 300
 
-struct drawn {
-	struct slice name;
-	const struct definition *definition; /* it stays, also when another is put */
-};
-
-static void note_definition(void *context, const struct machine *machine)
-{
-	struct drawn *drawn = context;
-
-	if (slice_is(drawn->name, machine->definition->name))
-		drawn->definition = machine->definition;
-}
-
 static void respond_picture(struct http_call *call, struct slice svg)
 {
 	const struct wire_field fields[] = {
@@ -172,27 +166,36 @@ static void respond_picture(struct http_call *call, struct slice svg)
 		&(struct http_answer){.status = 200, .fields = {fields, sizeof fields / sizeof *fields}, .body = svg});
 }
 
-void api_definition_graph(struct http_call *call)
+typedef enum hx_code drawer(const struct definition *definition, struct strbuf *out, struct hx_error *err);
+
+/* False after answering. */
+static bool drawn(struct http_call *call, drawer *draw, struct strbuf *text)
 {
-	struct drawn drawn = {.name = call_param(call, "name")};
+	struct sought_definition sought;
 	struct hx_error err;
 	enum hx_code code;
 
-	definitions_each(api_parts(call)->definitions, note_definition, &drawn);
-	if (!drawn.definition) {
-		api_no_workflow(call, drawn.name, /* kind= */ NULL);
-		return;
-	}
-	if (drawn.definition->steps_n > PICTURE_STEPS_MAX) {
-		api_refuse(call, HX_TOO_LARGE, "it has too many steps to be drawn here: hapax graph FILE draws it");
-		return;
-	}
+	if (!api_definition_sought(call, &sought))
+		return false;
+	if (sought.definition->steps_n > PICTURE_STEPS_MAX)
+		return api_refuse(call, HX_TOO_LARGE,
+				  "it has too many steps to be drawn here: hapax graph FILE draws it");
+	code = draw(sought.definition, text, &err);
+	return !code || api_refuse(call, code, err.detail);
+}
+
+void api_definition_graph(struct http_call *call)
+{
 	LOCAL_STRBUF(svg, GRAPH_BYTES_MAX);
-	code = graph_picture(drawn.definition, &svg, &err);
-	if (code)
-		api_refuse(call, code, err.detail);
-	else
+	if (drawn(call, graph_picture, &svg))
 		respond_picture(call, strbuf_slice(&svg));
+}
+
+void api_definition_places(struct http_call *call)
+{
+	LOCAL_STRBUF(text, GRAPH_BYTES_MAX);
+	if (drawn(call, graph_places, &text))
+		api_respond_json(call, 200, &text, 0);
 }
 
 /* ---- put ---- */

@@ -10,6 +10,8 @@
 #include "engine/backlog.h"
 #include "serve/server.h"
 
+#define SIZE_EVERY 6 /* rows: once a minute */
+
 /* ---- rows ---- */
 
 /* What is told of each interval, in this order. Counts, then microseconds, then how much there is at its end. */
@@ -29,11 +31,12 @@ enum {
 	ACTIONS_RUNNING,
 	CONNECTIONS,
 	RESIDENT,
+	STORE,
 	COLUMNS
 };
 static const char columns[] =
 	"[\"at\",\"requests\",\"errors\",\"transitions\",\"commits\",\"units\",\"requestP50\",\"requestP99\",\"commitP50\","
-	"\"commitP99\",\"actionP50\",\"actionP99\",\"laneWaiting\",\"actionsRunning\",\"connections\",\"residentBytes\"]";
+	"\"commitP99\",\"actionP50\",\"actionP99\",\"laneWaiting\",\"actionsRunning\",\"connections\",\"residentBytes\",\"storeBytes\"]";
 
 struct vitals_row {
 	int64_t at;
@@ -44,6 +47,11 @@ struct vitals {
 	struct api *api;
 	struct http_server *server;
 	struct thread thread;
+	/* How large the store is: asked once in a while, of the readers. */
+	struct seat seat;
+	struct single single;
+	_Atomic uint64_t store_bytes;
+	atomic_bool asked; /* the seat is with the readers */
 	/* Under the mutex. */
 	struct monitor monitor;
 	bool stopping;
@@ -96,7 +104,7 @@ static uint64_t quantile(const struct histogram *before, const struct histogram 
 	return (uint64_t)from; /* or longer */
 }
 
-static struct vitals_row row_between(const struct vitals_look *before, const struct vitals_look *now)
+static struct vitals_row row_between(const struct vitals_look *before, const struct vitals_look *now, uint64_t store)
 {
 	const struct group_stats *was = &before->lanes.group, *is = &now->lanes.group;
 	struct process_stats process;
@@ -120,7 +128,46 @@ static struct vitals_row row_between(const struct vitals_look *before, const str
 			[ACTIONS_RUNNING] = now->port.running,
 			[CONNECTIONS] = now->http.connections_open,
 			[RESIDENT] = process.resident_bytes > 0 ? (uint64_t)process.resident_bytes : 0,
+			[STORE] = store,
 		}};
+}
+
+/* ---- how large the store is ---- */
+
+/* Of SQLite's log nothing is said: it comes and goes. PostgreSQL looks at each of its files, which is why it is not asked all the time. */
+DB_STMT(stmt_size, "vitals_size", "", "i",
+	"SELECT c.page_count * s.page_size FROM pragma_page_count() c, pragma_page_size() s",
+	.pg_sql = "SELECT pg_database_size(current_database())");
+
+static void size_build(const struct single *single UNUSED, struct unit *unit)
+{
+	unit_add(unit, UNIT_ANY, &stmt_size, 0, NULL);
+}
+
+static enum hx_code size_answered(struct single *single, const struct unit_result *result)
+{
+	struct vitals *vitals = single->context;
+
+	atomic_store(&vitals->store_bytes, (uint64_t)db_cell(&result->rows[0], 0, 0)->i);
+	return HX_OK;
+}
+
+/* One that failed leaves the last one. */
+static void size_done(struct seat *seat, enum hx_code code UNUSED)
+{
+	struct vitals *vitals = (struct vitals *)((char *)seat - offsetof(struct vitals, seat));
+
+	atomic_store(&vitals->asked, false);
+}
+
+static void size_ask(struct vitals *vitals)
+{
+	if (atomic_exchange(&vitals->asked, true))
+		return;
+	single_init(&vitals->single, vitals, size_build, size_answered);
+	vitals->seat = (struct seat){.task = &vitals->single.task, .done = size_done};
+	if (readers_submit(engine_parts(vitals->api->engine)->readers, &vitals->seat))
+		atomic_store(&vitals->asked, false); /* busy, or stopping */
 }
 
 /* ---- the thread ---- */
@@ -131,8 +178,9 @@ static void *vitals_run(void *context)
 	struct vitals_look before, now;
 
 	vitals_look(vitals, &before);
+	size_ask(vitals);
 	LOCKED(&vitals->monitor.mutex);
-	while (!vitals->stopping) {
+	for (unsigned turn = 1; !vitals->stopping; turn++) {
 		struct mono_time until = time_in_ms(VITALS_EVERY_MS);
 
 		while (!vitals->stopping && monitor_wait_until(&vitals->monitor, until))
@@ -140,10 +188,15 @@ static void *vitals_run(void *context)
 		if (vitals->stopping)
 			break;
 		vitals_look(vitals, &now);
-		vitals->rows[vitals->next] = row_between(&before, &now);
+		vitals->rows[vitals->next] = row_between(&before, &now, atomic_load(&vitals->store_bytes));
 		vitals->next = (vitals->next + 1) % VITALS_ROWS;
 		vitals->n += vitals->n < VITALS_ROWS;
 		before = now;
+		if (turn % SIZE_EVERY == 0) {
+			monitor_unlock(&vitals->monitor);
+			size_ask(vitals);
+			monitor_lock(&vitals->monitor);
+		}
 	}
 	return NULL;
 }
@@ -169,12 +222,19 @@ void vitals_start(struct vitals *vitals, struct http_server *server)
 	(void)!thread_start(&vitals->thread, vitals_run, vitals, "the thread of vitals", &unused);
 }
 
-void vitals_free(struct vitals *vitals)
+void vitals_stop(struct vitals *vitals)
 {
 	if (!vitals)
 		return;
 	monitor_raise(&vitals->monitor, &vitals->stopping);
 	thread_join(&vitals->thread);
+}
+
+void vitals_free(struct vitals *vitals)
+{
+	if (!vitals)
+		return;
+	ASSERT(!atomic_load(&vitals->asked));
 	monitor_release(&vitals->monitor);
 	free(vitals);
 }

@@ -5,7 +5,7 @@
  *   counters of the lanes, the port, the server ──▶ every VITALS_EVERY_MS the difference, as a row of a ring ──▶ whoever asks
  *
  * The ring is of this process alone, and has a fixed size: an hour, whatever happens. Whoever keeps more has a Prometheus. A row costs
- * one look at counters that are there anyway; the store is asked only by who asks here, for the nodes on it.
+ * one look at counters that are there anyway; the store is asked once a minute how large it is, and by who asks here for the nodes on it.
  */
 #pragma once
 
@@ -22,7 +22,9 @@ struct vitals;
 struct vitals *vitals_new(struct api *api);
 /* From now on rows are taken; without a thread there are none. The server outlives it. */
 void vitals_start(struct vitals *vitals, struct http_server *server);
-/* Takes NULL. */
+/* No more rows. Before the engine is stopped, which brings back what was asked of it. Takes NULL. */
+void vitals_stop(struct vitals *vitals);
+/* After that. Takes NULL. */
 void vitals_free(struct vitals *vitals);
 
 void api_vitals(struct http_call *call);

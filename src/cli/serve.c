@@ -309,9 +309,10 @@ static void close_down(struct serve *s)
 {
 	http_server_stop(s->server, DRAIN_MS);
 	changes_free(s->api.changes);
-	vitals_free(s->api.vitals);
+	vitals_stop(s->api.vitals);
 	if (s->api.engine)
 		engine_stop(s->api.engine, DRAIN_MS);
+	vitals_free(s->api.vitals);
 	http_server_free(s->server);
 	router_free(s->router);
 	engine_free(s->api.engine);

@@ -1,6 +1,7 @@
 /* See graph_picture.h: the frame around the drawing, that is its title, its legend, and what it leaves out. */
 #include "model/graph_picture.h"
 
+#include "base/json_write.h"
 #include "model/graph_sketch.h"
 #include "model/text.h"
 
@@ -241,7 +242,40 @@ static void paint(const struct picture *p, struct strbuf *out)
 	strbuf_add_str(out, "</g>\n</svg>\n");
 }
 
-enum hx_code graph_picture(const struct definition *definition, struct strbuf *out, struct hx_error *err)
+/* Where the figures are that a status or a step has, and the claims on the way. */
+static void place(struct strbuf *out, const char *name, int x, int y, int width, int height)
+{
+	strbuf_add_str(out, out->n && out->p[out->n - 1] == '[' ? "{" : ",{");
+	json_more_word(out, "name", name);
+	json_more_int(out, "x", x);
+	json_more_int(out, "y", y);
+	json_more_int(out, "width", width);
+	json_more_int(out, "height", height);
+	strbuf_add_char(out, '}');
+}
+
+static void tell_places(const struct picture *p, struct strbuf *out)
+{
+	const struct layout *l = &p->sketch.layout;
+	int left = (p->width - l->width) / 2, top = MARGIN + TITLE_HEIGHT;
+
+	strbuf_addf(out, "{\"width\":%d,\"height\":%d,\"places\":[", p->width, p->height);
+	for (size_t i = 0; i < l->nodes_n; i++) {
+		const struct figure *f = &p->sketch.figures[i];
+		int x = left + l->nodes[i].x, y = top + l->nodes[i].y;
+
+		if (f->shape == FIGURE_STATUS)
+			place(out, f->name, x + f->box_dx, y, f->box_width, FIGURE_STATUS_HEIGHT);
+		else if (f->shape == FIGURE_CARD)
+			place(out, f->name, x, y, f->box_width, l->nodes[i].height);
+		else if (f->claim)
+			place(out, f->claim, x + f->box_dx, y + f->claim_y, f->box_width, FIGURE_CLAIM_HEIGHT);
+	}
+	strbuf_add_str(out, "]}");
+}
+
+static enum hx_code draw(const struct definition *definition, void (*with)(const struct picture *p, struct strbuf *out),
+			 struct strbuf *out, struct hx_error *err)
 {
 	struct picture p = {.d = definition};
 	enum hx_code code = HX_OK;
@@ -251,7 +285,7 @@ enum hx_code graph_picture(const struct definition *definition, struct strbuf *o
 	if (!p.arena.failed && make_sketch(&p) && sketch_lay_out(&p.sketch)) {
 		say_unused(&p);
 		measure(&p);
-		paint(&p, out);
+		with(&p, out);
 	}
 	if (p.arena.failed)
 		code = arena_error(&p.arena, err);
@@ -259,4 +293,14 @@ enum hx_code graph_picture(const struct definition *definition, struct strbuf *o
 		code = strbuf_error(out, err);
 	arena_release(&p.arena);
 	return code;
+}
+
+enum hx_code graph_picture(const struct definition *definition, struct strbuf *out, struct hx_error *err)
+{
+	return draw(definition, paint, out, err);
+}
+
+enum hx_code graph_places(const struct definition *definition, struct strbuf *out, struct hx_error *err)
+{
+	return draw(definition, tell_places, out, err);
 }

@@ -14,3 +14,8 @@
 
 /* Appends it. HX_TOO_LARGE, HX_NO_MEMORY: *out is of no use then. */
 enum hx_code graph_picture(const struct definition *definition, struct strbuf *out, struct hx_error *err) HX_MUST_CHECK;
+/*
+ * Appends where in it what stands, for who draws something over it: {"width", "height", "places": [{"name", "x", "y", "width",
+ * "height"}]}, the name of a status, of a claim's status or of a step. Likewise.
+ */
+enum hx_code graph_places(const struct definition *definition, struct strbuf *out, struct hx_error *err) HX_MUST_CHECK;

@@ -9,11 +9,8 @@
 #include <stdio.h>
 
 #include "base/digits.h"
-#include "base/json_walk.h"
-#include "base/json_write.h"
 #include "base/strbuf.h"
-#include "gate/replay.h"
-#include "gate/token.h"
+#include "gate/sight.h"
 #include "serve/bearer.h"
 #include "serve/local.h"
 #include "serve/metrics.h"
@@ -24,8 +21,6 @@
 #define READY_BYTES 200
 #define ITEMS_MAX 100 /* of a page, and a few more: what came in one slice is not parted */
 #define TEXT_BYTES_MAX (1u << 20)
-/* A record is named by its key and the token that was seen: what somebody has taken over meanwhile is another one. */
-#define NAME_BYTES (HX_GATE_KEY_BYTES + HX_GATE_TOKEN_BYTES)
 
 /* One question of a person, in the exchange's arena. */
 struct inquiry {
@@ -137,54 +132,13 @@ static void readyz(struct http_call *call)
 
 /* ---- looking ---- */
 
-static const char *status_name(const struct gate_sight *sight)
-{
-	if (sight->state == GATE_COMPLETED)
-		return "completed";
-	if (sight->state == GATE_HELD)
-		return "held";
-	return sight->lease_left_ms > 0 ? "in_flight" : "lost";
-}
-
-/* What the store has of it is JSON of ours, or has been damaged. */
-static void add_about(struct strbuf *text, struct slice about)
-{
-	static const char *const names[] = {"gate", "route", "tenant", "scope"};
-	struct json document, value;
-	bool ours = json_check(about, /* err= */ NULL, &document) == HX_OK && json_type(document) == JSON_OBJECT;
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		bool there = ours && json_find(document, slice_str(names[i]), &value);
-
-		json_more_json(text, names[i], there ? value.raw : slice_of(NULL, 0));
-	}
-}
-
-static void gate_admin_add_item(struct strbuf *text, const struct gate_sight *sight)
-{
-	char key[2 * sizeof sight->key + 1], token[2 * sizeof sight->token + 1];
-
-	hex_write(sight->key, sizeof sight->key, key);
-	hex_write(sight->token, sizeof sight->token, token);
-	strbuf_addf(text, "{\"record\":\"%s%s\"", key, token);
-	json_more_word(text, "key", sight->key_text);
-	json_more_word(text, "status", status_name(sight));
-	json_more_word(text, "endpoint", sight->endpoint);
-	add_about(text, slice_str(sight->about));
-	json_more_time(text, "createdAt", sight->created_ms);
-	json_more_int(text, "leaseLeftMs", sight->lease_left_ms);
-	json_more_int(text, "openMs", sight->over_ms);
-	json_more_int(text, "responseBytes", sight->response_bytes);
-	strbuf_add_char(text, '}');
-}
-
 static void gate_admin_show(struct inquiry *inquiry)
 {
 	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 	strbuf_add_str(&text, "{\"items\":[");
 	for (size_t i = 0; i < inquiry->items_n; i++) {
 		strbuf_add_str(&text, i ? "," : "");
-		gate_admin_add_item(&text, &inquiry->items[i]);
+		gate_sight_json(&text, &inquiry->items[i]);
 	}
 	strbuf_addf(&text, "],\"more\":%s,\"cursor\":", inquiry->next ? "true" : "false");
 	if (inquiry->next)
@@ -281,26 +235,15 @@ static void gate_admin_look(struct http_call *call)
 
 static void decided(struct http_exchange *exchange, void *data)
 {
-	static const struct {
-		enum hx_code code;
-		const char *words;
-	} refusals[] = {
-		[GATE_ABSENT] = {HX_NOT_FOUND, "there is no such record"},
-		[GATE_IN_FLIGHT] = {HX_IN_FLIGHT, "its lease lasts: the first request may be at work"},
-		[GATE_COMPLETED] = {HX_ALREADY_COMPLETED, "it has been answered: there is nothing to resolve"},
-		[GATE_STALE] = {HX_CONCURRENCY_ERROR, "somebody has used the key since it was looked at"},
-		[GATE_UNAVAILABLE] = {HX_STORE_UNAVAILABLE, NULL},
-	};
 	struct inquiry *inquiry = data;
 	const struct gate_ask *ask = &inquiry->ticket.ask;
-	enum gate_verdict verdict = inquiry->ticket.reply.verdict;
 	bool forgets = ask->op == GATE_FORGET;
-	const char *outcome = forgets ? "forgotten" : ask->response.n ? "done" : "not_done";
+	const char *outcome = forgets ? "forgotten" : ask->response.n ? "done" : "not_done", *words;
+	enum hx_code code = gate_refusal(inquiry->ticket.reply.verdict, &words);
 	char record[2 * SHA256_BYTES + 1];
 
-	if (verdict != GATE_DONE) {
-		http_respond_code(exchange, refusals[verdict].code ? refusals[verdict].code : HX_STORE_UNAVAILABLE,
-				  refusals[verdict].words);
+	if (code) {
+		http_respond_code(exchange, code, words);
 		return;
 	}
 	sha256_hex(ask->claim.key, record);
@@ -314,21 +257,16 @@ static void decided(struct http_exchange *exchange, void *data)
 /* NULL: it cannot be asked, and that is answered. */
 static struct inquiry *gate_admin_decide(struct http_call *call, enum gate_op op)
 {
-	unsigned char name[NAME_BYTES];
+	struct gate_ask ask = {.op = op};
 	struct inquiry *inquiry;
-	struct gate_ask *ask;
 
-	if (!hex_read(call_param(call, "record"), NAME_BYTES, name)) {
+	if (!gate_ask_name(call_param(call, "record"), &ask)) {
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "a record is 96 hex digits, as it was shown");
 		return NULL;
 	}
 	inquiry = inquire(call, decided);
-	if (!inquiry)
-		return NULL;
-	ask = &inquiry->ticket.ask;
-	ask->op = op;
-	memcpy(ask->claim.key, name, sizeof ask->claim.key);
-	memcpy(ask->claim.token, name + sizeof ask->claim.key, sizeof ask->claim.token);
+	if (inquiry)
+		inquiry->ticket.ask = ask;
 	return inquiry;
 }
 
@@ -340,46 +278,19 @@ static void gate_admin_forget(struct http_call *call)
 		gate_ask(inquiry->admin->store, &inquiry->ticket);
 }
 
-/* {"outcome": "done" | "not_done"} and nothing else. */
-static bool read_outcome(struct slice body, bool *ret_done)
-{
-	struct json document, outcome;
-
-	if (json_check(body, /* err= */ NULL, &document) != HX_OK || json_type(document) != JSON_OBJECT ||
-	    !json_find(document, slice_str("outcome"), &outcome))
-		return false;
-	*ret_done = slice_is(outcome.raw, "\"done\"");
-	return *ret_done || slice_is(outcome.raw, "\"not_done\"");
-}
-
-/* There is no answer to be given again: that it was done is what is kept, as for one that was too large. */
-static bool make_done(struct inquiry *inquiry, struct arena *arena)
-{
-	struct gate_ask *ask = &inquiry->ticket.ask;
-	struct strbuf stored = arena_strbuf(arena, GATE_RESPONSE_BYTES_MIN);
-
-	if (!stored.p || gate_token_draw(ask->resolver, /* err= */ NULL))
-		return false;
-	gate_response_encode(&(struct gate_response){.status = 200, .body_missing = true}, &stored);
-	ASSERT(!stored.failed);
-	ask->response = strbuf_slice(&stored);
-	ask->claim.ttl_ms = proxy_ttl_ms(inquiry->admin->proxy);
-	return true;
-}
-
 static void gate_admin_resolve(struct http_call *call)
 {
 	struct inquiry *inquiry;
 	bool done = false;
 
-	if (!read_outcome(call->request->body, &done)) {
+	if (!gate_read_outcome(call->request->body, &done)) {
 		http_respond_code(call->exchange, HX_VALIDATION_ERROR, "outcome is \"done\" or \"not_done\"");
 		return;
 	}
 	inquiry = gate_admin_decide(call, GATE_RESOLVE);
 	if (!inquiry)
 		return;
-	if (done && !make_done(inquiry, call->arena))
+	if (done && !gate_ask_done(&inquiry->ticket.ask, call->arena, proxy_ttl_ms(inquiry->admin->proxy)))
 		http_respond_code(call->exchange, HX_NO_MEMORY, NULL);
 	else
 		gate_ask(inquiry->admin->store, &inquiry->ticket);

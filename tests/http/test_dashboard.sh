@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The dashboard in a real Chromium, on both stores: every page, every button, strangers' texts, two people at once, what attackers try.
 # PICTURES=FOLDER keeps what it looked like, in both colours; docs/pictures has those that are .webp.
-PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support:tests/http exec python3 - <<'END2'
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support:tests/http exec python3 - "$@" <<'END2'
 import gzip
 import json
 import os
@@ -94,6 +94,7 @@ def pages_of(scene):
 	yield "workflow", "workflows/order", "Definition"
 	yield "workflow-entity", "workflows/invoice", "Picture"
 	yield "functions", "functions", "and 1 more"
+	yield "gate", "gate", "No record of a gate."
 	yield "bulk", "bulk?where=" + quoted('status == "FAILED"'), "count them"
 	yield "bulk-none", "bulk", "One thing to many runs."
 	yield "no-bulk", "bulk/bulk_0000000000000", "NOT_FOUND"
@@ -289,8 +290,10 @@ def walk_bulk(page, scene):
 
 def walk_health(page, scene):
 	at(page, "health")
-	page.until("document.querySelectorAll('.chart polyline').length >= 7", "the last minutes are drawn")
+	page.until("document.querySelectorAll('.chart polyline').length >= 8", "the last minutes are drawn")
 	vitals = scene.ask("GET", "vitals")
+	assert vitals["rows"][-1][vitals["columns"].index("storeBytes")] > 100000, "how large the store is"
+	page.until("[...document.querySelectorAll('.facts div')].some(d => /^store\\s*[\\d.]+ [KM]iB/.test(d.innerText))", "it is said")
 	assert sum(row[vitals["columns"].index("requests")] for row in vitals["rows"]) > 20 and vitals["nodes"][0]["alive"], vitals
 	wide = page.js("document.documentElement.scrollWidth - innerWidth")
 	assert wide <= 0, f"it is {wide} pixels too wide"
@@ -299,6 +302,35 @@ def walk_health(page, scene):
 			page.dark(dark)
 			page.picture(pathlib.Path(PICTURES) / f"health-drawn{'-dark' if dark else ''}.png", whole=True)
 		page.dark(False)
+	calm(page)
+
+
+def walk_workflow(page, scene, hapax, world):
+	"""What stands where, in the picture and beside it; what has changed between versions; what check says."""
+	at(page, "workflows/order")
+	pill = "document.querySelector('[data-place=charge] .pill.bad')"
+	stand = len([r for r in scene.ask("GET", "workflow-runs?definitionId=order&limit=100")["items"] if r["currentStep"] == "charge"])
+	assert stand and page.until(pill + "?.textContent", "how many stand there") == str(stand)
+	box = page.js("(e => { const b = e.getBoundingClientRect(), i = document.querySelector('.picture img').getBoundingClientRect(); return b.left >= i.left && b.right <= i.right && b.top >= i.top && b.bottom <= i.bottom && b.width > 40; })(document.querySelector('[data-place=charge]'))")
+	assert box, "its place is in the picture"
+	definition = next(d for d in scenes.definitions(world) if d["workflow"] == "order")
+	assert page.js("[...document.querySelectorAll('main tr')].find(r => r.textContent.startsWith('reserve'))?.textContent.includes('ms')"), "how long it took"
+	definition["steps"].insert(0, scenes.task("first", "mail"))
+	definition["steps"][2]["on_unknown"] = "retry"
+	scene.ask("PUT", "definitions/order", definition)
+	page.press("r")
+	page.click("a", "what has changed")
+	page.shows(".steps[first].action")
+	changed = page.js("[...document.querySelectorAll('.difference tbody tr')].map(r => r.className + r.innerText)")
+	assert any(".steps[charge].on_unknown" in row and '"hold"' in row and '"retry"' in row for row in changed), changed
+	assert not any("[mail]" in row for row in changed), "a step that moved has not changed"
+	page.until("document.querySelector('[data-place=first]')", "the new picture")
+	page.until("[...document.querySelectorAll('h2')].find(h => h.textContent == 'What check finds')?.nextElementSibling", "what check finds")
+	if PICTURES:
+		page.picture(pathlib.Path(PICTURES) / "workflow-changed.png", whole=True)
+	at(page, "entities/invoice/inv-100")
+	page.until("document.querySelector('[data-place=closing] .here') || document.querySelector('[data-place=closed] .here')", "where it is")
+	page.until("document.querySelectorAll('.spot .been').length >= 1", "where it was")
 	calm(page)
 
 
@@ -396,6 +428,7 @@ def walk(dir, kind):
 			walk_other_buttons(page, scene, world)
 			walk_bulk(page, scene)
 			walk_health(page, scene)
+			walk_workflow(page, scene, hapax, world)
 			two_people(chromium, url, scene)
 			calm(page)
 			lost_answer(page, scene, hapax)
@@ -511,8 +544,8 @@ def test_under_a_prefix(dir):
 		proxy.server_close()
 
 
-def make_key(dir, scope, workspace="shop"):
-	out = subprocess.run([server.HAPAX, "key", "create", "--scope", scope, "--workspace", workspace, "--requester", f"{scope}-person", "--db", "sqlite:h.db", "--json"], cwd=dir, capture_output=True, check=True, text=True)
+def make_key(dir, scope, workspace="shop", db="sqlite:h.db"):
+	out = subprocess.run([server.HAPAX, "key", "create", "--scope", scope, "--workspace", workspace, "--requester", f"{scope}-person", "--db", db, "--json"], cwd=dir, capture_output=True, check=True, text=True)
 	made = json.loads(out.stdout)
 	return made["key"], made["id"]
 
@@ -804,6 +837,54 @@ def test_ten_thousand_rows(dir):
 		page.click(".columns-menu input")
 		page.until("!document.querySelector('th:nth-child(2)').textContent.includes('queue') && location.hash.includes('hide=queue')", "without the queue")
 		calm(page)
+
+
+if PG:
+	def test_held_requests_of_a_gate(dir):
+		"""A gate that keeps its records in the server's store: what it holds is in the inbox, and is resolved there and on its page."""
+		evil = "k-<b>3</b>"
+		with Store("postgres") as store, scenes.World() as world, scenes.serve(dir, world, store.url) as hapax, browser.Browser() as chromium:
+			server.write(dir / "gate.json", {"upstream": world.url, "store": store.url, "name": "shop", "on_lost": "hold", "processing_ttl": "1s", "upstream_timeout": "900ms"})
+			with server.Server(dir, "gate", "--config", "gate.json") as gate:
+				for key in ("k-1", "k-2", evil):
+					status, _, text = gate.call("POST", "/vanish", b"{}", [("Idempotency-Key", key)])
+					assert status in (502, 504), (status, text)
+				assert gate.call("POST", "/ok", b"{}", [("Idempotency-Key", "k-fine")])[0] == 200
+				records = lambda query: hapax.json("GET", "/api/v1/gate/records" + query)["items"]
+				until(lambda: len(records("?held=true")) == 3, "they are held")
+				assert {r["status"] for r in records("")} == {"held", "completed"} and [r["gate"] for r in records("?key=k-fine")] == ["shop"]
+				page = chromium.page(f"http://127.0.0.1:{hapax.port}/")
+				be_still(page)
+				page.shows("Request held")
+				page.until("document.querySelector('.badge')?.textContent == '3'", "they are counted")
+				page.shows(evil)
+				assert "done" in done(page, "done", "it was done", within=inbox_item(page, "k-1"))
+				assert gate.call("POST", "/vanish", b"{}", [("Idempotency-Key", "k-1")])[2].find(b"RESPONSE_NOT_STORED") > 0
+				at(page, "gate?held=true")
+				page.until("document.querySelectorAll('tr[data-row]').length == 2")
+				page.js("[...document.querySelectorAll('tr[data-row]')].find(r => r.textContent.includes('k-2')).id = 'row'")
+				# somebody else was faster: the loser is told
+				(two,) = records("?key=k-2")
+				hapax.json("POST", f"/api/v1/gate/records/{two['record']}/resolve", {"outcome": "not_done"})
+				said = press(page, "done", "it was done", within="#row")
+				assert "there is no such record" in said or "Nothing was done" in said, said
+				at(page, "gate")
+				page.shows("k-fine")
+				if PICTURES:
+					for dark in (False, True):
+						page.dark(dark)
+						page.picture(pathlib.Path(PICTURES) / f"gate-records{'-dark' if dark else ''}.png", whole=True)
+					page.size(400, 800)
+					page.picture(pathlib.Path(PICTURES) / "gate-records-400.png", whole=True)
+				calm(page)
+				# they are of no workspace: nobody else's
+				shop, other = make_key(dir, "admin", "shop", store.url)[0], make_key(dir, "execute", "default", store.url)[0]
+				mine = make_key(dir, "admin", "default", store.url)[0]
+				until(lambda: hapax.call("GET", "/api/v1/attention")[0] == 401, "keys are wanted")
+				ask = lambda key, method, path: hapax.call(method, "/api/v1/gate/records" + path, b'{"outcome":"done"}' if method == "POST" else b"", [("Authorization", f"Bearer {key}")])[0]
+				assert [ask(k, "GET", "") for k in (shop, other, mine)] == [403, 403, 200]
+				assert [ask(k, "POST", f"/{two['record']}/resolve") for k in (shop, other, mine)] == [403, 403, 404]
+				assert ask(mine, "POST", "/nonsense/resolve") == 400
 
 
 def test_lists_are_of_ones_own_workspace(dir):
