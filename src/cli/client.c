@@ -185,16 +185,29 @@ static enum hx_code init_gate(struct client *c, const struct command_args *args,
 	return code;
 }
 
-enum hx_code client_init(struct client *c, const struct command_args *args, struct hx_error *err)
+static void init_memory(struct client *c)
 {
-	enum hx_code code;
-
-	*c = (struct client){.server = "", .json = command_value(args, "json")};
 	arena_init(&c->arena, ARENA_BYTES_MAX);
 	strbuf_init(&c->path, PATH_BYTES_MAX);
 	strbuf_init(&c->headers, HEAD_BYTES_MAX);
 	strbuf_init(&c->body, REQUEST_BYTES_MAX);
 	strbuf_init(&c->answer, ANSWER_BYTES_MAX);
+}
+
+enum hx_code client_init_own(struct client *c, const char *server, int64_t timeout_ms, struct hx_error *err)
+{
+	*c = (struct client){
+		.server = server, .flag = "server", .program = "hapax serve", .timeout_ms = timeout_ms, .json = true};
+	init_memory(c);
+	return parse_server(c, err);
+}
+
+enum hx_code client_init(struct client *c, const struct command_args *args, struct hx_error *err)
+{
+	enum hx_code code;
+
+	*c = (struct client){.server = "", .json = command_value(args, "json")};
+	init_memory(c);
 	code = duration_parse("--timeout", slice_str(command_value(args, "timeout")), err, &c->timeout_ms);
 	if (code)
 		return code;

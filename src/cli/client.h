@@ -40,6 +40,9 @@ struct client {
 
 /* For the server that the options of the command name, or for its gate. To be released, whatever this says. */
 enum hx_code client_init(struct client *client, const struct command_args *args, struct hx_error *err) HX_MUST_CHECK;
+/* For a server that this process has started itself. The address must outlive it; otherwise the same. */
+enum hx_code client_init_own(struct client *client, const char *server, int64_t timeout_ms,
+			     struct hx_error *err) HX_MUST_CHECK;
 void client_release(struct client *client);
 
 /* Adds to the path of the question: text as it is, text percent-encoded, a segment of that, a parameter of the query. */

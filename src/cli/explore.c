@@ -10,6 +10,7 @@
 #include "cli/check_report.h"
 #include "cli/local.h"
 #include "cli/out_file.h"
+#include "cli/saved_test.h"
 #include "cli/terminal.h"
 #include "trial/trial.h"
 
@@ -168,6 +169,18 @@ static enum hx_code write_page(const char *path, const struct trial_report *repo
 	return page.failed ? strbuf_error(&page, err) : out_file_write(path, strbuf_slice(&page), err);
 }
 
+static enum hx_code save_test(const struct command_args *args, const struct trial_report *report,
+			      const struct definition_set *set, const struct trial_world *world, struct arena *arena,
+			      struct hx_error *err)
+{
+	struct saved_test saved = {command_value(args, "save-test"), args->operands_n, args->operands,
+				   command_value(args, "world")};
+
+	if (!saved.path || !report->story || !report->story->events_n)
+		return HX_OK;
+	return saved_test_write(&saved, set, world, report->story, arena, err);
+}
+
 enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 {
 	struct mono_time told = {0};
@@ -194,6 +207,9 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 		code = write_page(command_value(args, "html"), report, &options, set, err);
 	if (!code) {
 		print(args, report, &options, &out);
+		code = save_test(args, report, set, &world, &arena, err);
+	}
+	if (!code) {
 		if (report->story)
 			code = error_set(err, HX_PROMISE_BROKEN, "a rule was broken: %s", report->story->broken);
 	}

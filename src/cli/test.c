@@ -14,6 +14,7 @@
 #include "cli/check_report.h"
 #include "cli/file_watch.h"
 #include "cli/local.h"
+#include "cli/replay.h"
 #include "model/text.h"
 #include "trial/example.h"
 
@@ -28,6 +29,8 @@ struct tests {
 	struct findings findings;
 	size_t n, failed, files_n;
 	struct strbuf *out;
+	enum hx_code code; /* of what a real server could not even be asked about */
+	struct hx_error *err;
 };
 
 /* A path as the file writes it: from its own folder. */
@@ -108,6 +111,8 @@ static void try_file(struct tests *t, const char *path)
 	if (t->findings.errors > errors)
 		return;
 	examples_run(&file, set, &world, t->arena, r);
+	if (command_value(t->args, "server") && !t->code)
+		t->code = replay_run(set, &world, t->arena, r, t->err);
 	report(t, r);
 }
 
@@ -166,13 +171,15 @@ static enum hx_code try_all(const struct command_args *args, struct hx_error *er
 	LOCAL_ARENA(arena, ARENA_BYTES_MAX);
 
 	LOCAL_STRBUF(out, REPORT_BYTES_MAX);
-	struct tests t = {.args = args, .arena = &arena, .out = &out};
+	struct tests t = {.args = args, .arena = &arena, .out = &out, .err = err};
 
 	findings_init(&t.findings, &arena);
 	strbuf_add_str(&out, "");
 	for (size_t i = 0; i < args->operands_n; i++)
 		try_path(&t, args->operands[i]);
 	print(&t);
+	if (t.code)
+		return t.code;
 	if (out.failed)
 		return strbuf_error(&out, err);
 	if (t.findings.errors)

@@ -416,9 +416,11 @@ static void script_click(struct trial *t, const struct example_when *when, size_
 {
 	const char *decided = when->approve ? when->approve : when->reject;
 	struct slice data = when->data.raw.p ? when->data.raw : slice_str("{}");
-	char id[24];
+	char id[EXAMPLE_TEXT_MAX + 1];
 
 	snprintf(id, sizeof id, "event-%zu", i + 1);
+	if (when->id)
+		snprintf(id, sizeof id, "%s", when->id);
 	if (when->event)
 		add_click(t, 1,
 			  (struct run_verb_request){.kind = RUN_EVENT,

@@ -6,6 +6,7 @@
 #include "base/json_canonical.h"
 #include "base/json_tree.h"
 #include "sim/invariant.h"
+#include "sim/sim_parts.h"
 #include "trial/parts.h"
 
 #define STEPS_MAX 5000
@@ -21,26 +22,32 @@ struct stage {
 	struct example_result *result;
 	struct explore_listener *teller;
 	unsigned calls[EXAMPLE_SERVICES_MAX]; /* so far */
+	size_t at;                            /* of the whens: the next one */
 	unsigned steps;
+	bool aftermath; /* a rule was broken, and it goes on to its end all the same: how it stood there is compared elsewhere */
 };
+
+static void add_difference(struct example_result *result, struct arena *arena, size_t line, const char *path,
+			   struct slice expected, struct slice was)
+{
+	if (result->differences_n < EXAMPLE_DIFFERENCES_MAX)
+		result->differences[result->differences_n++] = (struct example_difference){
+			.path = arena_copy(arena, slice_str(path)).p,
+			.expected = arena_copy(arena, expected).p,
+			.was = arena_copy(arena, was).p,
+			.line = line,
+		};
+}
 
 static void differ(struct stage *s, size_t line, const char *path, struct slice expected, struct slice was)
 {
-	struct arena *arena = s->t->arena;
-
-	if (s->result->differences_n == EXAMPLE_DIFFERENCES_MAX)
-		return;
-	s->result->differences[s->result->differences_n++] = (struct example_difference){
-		.path = arena_copy(arena, slice_str(path)).p,
-		.expected = arena_copy(arena, expected).p,
-		.was = arena_copy(arena, was).p,
-		.line = line,
-	};
+	if (!s->aftermath)
+		add_difference(s->result, s->t->arena, line, path, expected, was);
 }
 
 static bool is_over(const struct stage *s)
 {
-	return s->sim->violation[0] || s->result->differences_n;
+	return s->aftermath ? s->steps > STEPS_MAX : s->sim->violation[0] || s->result->differences_n;
 }
 
 static void take(struct stage *s, struct sim_edge edge)
@@ -50,9 +57,13 @@ static void take(struct stage *s, struct sim_edge edge)
 		       slice_str("still goes on after 5000 steps"));
 		return;
 	}
-	s->teller->before(s->teller, s->sim, edge);
+	if (!s->aftermath)
+		s->teller->before(s->teller, s->sim, edge);
 	(void)sim_take(s->sim, edge);
-	s->teller->after(s->teller, s->sim, edge);
+	if (!s->aftermath)
+		s->teller->after(s->teller, s->sim, edge);
+	else
+		s->sim->violation[0] = '\0';
 }
 
 /* ---- what goes on by itself ---- */
@@ -90,9 +101,40 @@ static void take_act(struct stage *s, unsigned actor)
 
 	if (outcome < MAYS_N)
 		take(s, (struct sim_edge){EDGE_ACT, (unsigned char)actor, (unsigned char)acts[outcome], 0});
-	else
+	else if (outcome < OUTCOME_PAUSE)
 		take(s, (struct sim_edge){EDGE_CRASH, (unsigned char)s->t->scenario.cast[actor].node,
-					  outcome == OUTCOME_CRASH ? CUT_NOT_DONE : CUT_DONE, 0});
+					  (unsigned char)(outcome - OUTCOME_CRASH), 0});
+	else if (s->t->scenario.user->lease_end(s->sim) != INT64_MAX)
+		take(s, (struct sim_edge){EDGE_TIME, 0, (unsigned char)(outcome - OUTCOME_PAUSE), /* paused= */ 1});
+	else
+		differ(s, s->example->line, example_outcome_name(outcome), slice_str("whoever calls has a lease"),
+		       slice_str("it has none"));
+}
+
+static const char *name_of_call(const struct stage *s, unsigned actor)
+{
+	struct act_call call = sim_call_of(&s->sim->state.actors[actor]);
+	int64_t subject;
+	const struct trial_caller *c = trial_caller_of(s->t, &call, &subject);
+
+	return c ? c->service->action->name : "";
+}
+
+/* Its answer waits for what is to be done during the call. */
+static bool is_held(const struct stage *s, unsigned actor)
+{
+	const struct example *e = s->example;
+
+	return s->at < e->whens_n && e->whens[s->at].during &&
+	       strcmp(e->whens[s->at].during, name_of_call(s, actor)) == 0;
+}
+
+static bool has_held(const struct stage *s)
+{
+	for (unsigned i = 0; i < s->t->scenario.cast_n; i++)
+		if (sim_is_acting(&s->sim->state.actors[i]) && is_held(s, i))
+			return true;
+	return false;
 }
 
 /* False: nothing goes on but time. Calls are answered last, so that whatever runs beside one has come as far as it can. */
@@ -107,7 +149,7 @@ static bool go_on(struct stage *s)
 			return true;
 		}
 	for (size_t i = 0; i < n; i++)
-		if (edges[i].kind == EDGE_ACT) {
+		if (edges[i].kind == EDGE_ACT && !is_held(s, edges[i].who)) {
 			take_act(s, edges[i].who);
 			return true;
 		}
@@ -167,27 +209,75 @@ static unsigned free_caller(const struct stage *s)
 	return found;
 }
 
-static void do_when(struct stage *s, size_t i)
+/* What was put off, of this action; -1: nothing. */
+static int late_of(const struct stage *s, const char *action)
 {
-	const struct example_when *when = &s->example->whens[i];
-	unsigned caller;
-	const struct sim_actor *actor;
+	const struct trial_ledger *ledger = trial_ledger(s->sim);
+
+	for (unsigned i = 0; i < ledger->late_n; i++)
+		if (strcmp(s->t->callers[ledger->late[i].caller].service->action->name, action) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* Nothing where it is not late any more: it may have been voided, or taken back. */
+static void land(struct stage *s, const struct example_when *when)
+{
+	int which = late_of(s, when->land);
+
+	if (which >= 0)
+		take(s, (struct sim_edge){EDGE_LAND, 0, (unsigned char)which, 0});
+}
+
+static void click(struct stage *s, const struct example_when *when, size_t which)
+{
+	unsigned caller = free_caller(s);
+	const struct sim_actor *actor = &s->sim->state.actors[caller];
 	const char *heard;
 
-	if (when->wait_ms) {
-		wait_for(s, when->wait_ms);
-		return;
-	}
+	take(s, (struct sim_edge){EDGE_AGAIN, (unsigned char)caller, (unsigned char)which, 0});
 	settle(s);
-	caller = free_caller(s);
-	actor = &s->sim->state.actors[caller];
-	if (is_over(s))
+	if (when->during && actor->state != SIM_DONE) /* it may wait for that call itself */
 		return;
-	take(s, (struct sim_edge){EDGE_AGAIN, (unsigned char)caller, (unsigned char)i, 0});
-	settle(s);
 	heard = actor->state == SIM_DONE && actor->task.task.kind ? hx_code_name(actor->code) : "nothing";
 	if (!is_over(s) && when->answer && strcmp(heard, when->answer) != 0)
 		differ(s, when->line, "answer", slice_str(when->answer), slice_str(heard));
+}
+
+/* To where it is done: nothing goes on, or the call is under way that it is done during. */
+static void come_to(struct stage *s, const struct example_when *when)
+{
+	settle(s);
+	while (!is_over(s) && when->during && !has_held(s) && sim_next_moment(s->sim) >= 0) {
+		take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
+		settle(s);
+	}
+	if (!is_over(s) && when->during && !has_held(s))
+		differ(s, when->line, "during", slice_str(when->during), slice_str("no call of it is under way"));
+}
+
+/*
+ * False: it did not come to that. What is done during a call holds that call until it is done; what is done otherwise may begin the
+ * call that the next one is done during.
+ */
+static bool do_when(struct stage *s)
+{
+	const struct example_when *when = &s->example->whens[s->at];
+	size_t which = s->at;
+
+	if (!when->wait_ms)
+		come_to(s, when);
+	if (is_over(s))
+		return false;
+	s->at += !when->during;
+	if (when->wait_ms)
+		wait_for(s, when->wait_ms);
+	else if (when->land)
+		land(s, when);
+	else
+		click(s, when, which);
+	s->at += when->during != NULL;
+	return true;
 }
 
 /* ---- what has come of it ---- */
@@ -203,8 +293,15 @@ static bool is_same(struct json a, struct json b)
 	       slice_eq(strbuf_slice(&x), strbuf_slice(&y));
 }
 
+struct comparison {
+	const struct example *example;
+	struct arena *arena;
+	struct example_result *result;
+};
+
 /* Objects by the members that are expected, all else as a whole; what is not there is null. */
-static void compare(struct stage *s, const struct json_node *expected, const struct json_node *was, const char *path)
+static void compare(const struct comparison *c, const struct json_node *expected, const struct json_node *was,
+		    const char *path)
 {
 	struct json null = json_trust(slice_str("null"));
 
@@ -212,7 +309,8 @@ static void compare(struct stage *s, const struct json_node *expected, const str
 		struct json is = was ? was->value : null;
 
 		if (!is_same(expected->value, is))
-			differ(s, s->example->then_line + expected->at.line - 1, path, expected->value.raw, is.raw);
+			add_difference(c->result, c->arena, c->example->then_line + expected->at.line - 1, path,
+				       expected->value.raw, is.raw);
 		return;
 	}
 	json_node_for_each(member, expected)
@@ -220,36 +318,69 @@ static void compare(struct stage *s, const struct json_node *expected, const str
 		char deeper[EXAMPLE_TEXT_MAX];
 
 		snprintf(deeper, sizeof deeper, "%s%s%.*s", path, path[0] ? "." : "", SLICE_ARGS(member->name));
-		compare(s, member, json_node_member_slice(was, member->name), deeper);
+		compare(c, member, json_node_member_slice(was, member->name), deeper);
 	}
+}
+
+enum hx_code example_compare(const struct example *example, struct slice sight, struct arena *arena,
+			     struct example_result *result, struct hx_error *err)
+{
+	struct comparison c = {example, arena, result};
+	const struct json_node *expected, *was;
+	enum hx_code code = json_tree_parse(example->then.raw, UINT16_MAX, arena, err, &expected);
+
+	if (!code)
+		code = json_tree_parse(sight, UINT16_MAX, arena, err, &was);
+	if (!code)
+		compare(&c, expected, was, "");
+	return code;
+}
+
+static const char *sight_of(struct stage *s)
+{
+	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
+
+	trial_sight(s->sim, /* with_zeros= */ true, &sight);
+	return arena_copy(s->t->arena, strbuf_slice(&sight)).p;
 }
 
 static void look_at_end(struct stage *s)
 {
-	const struct json_node *expected, *was;
 	struct hx_error err;
 
-	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
-	trial_sight(s->sim, /* with_zeros= */ true, &sight);
-	if (json_tree_parse(s->example->then.raw, UINT16_MAX, s->t->arena, &err, &expected) ||
-	    json_tree_parse(strbuf_slice(&sight), UINT16_MAX, s->t->arena, &err, &was))
+	if (example_compare(s->example, slice_str(s->result->end), s->t->arena, s->result, &err))
 		differ(s, s->example->then_line, "then", slice_str("can be compared"), slice_str(err.detail));
-	else
-		compare(s, expected, was, "");
+}
+
+static void go_through(struct stage *s)
+{
+	const struct example *e = s->example;
+
+	while (s->at < e->whens_n && !is_over(s) && do_when(s))
+		;
+	if (s->at == e->whens_n && !is_over(s) && (!s->at || !e->whens[s->at - 1].wait_ms))
+		skip_to_the_end(s);
+}
+
+/* A rule that is broken is a difference; how it would have ended is not, but is told. */
+static void go_on_to_the_end(struct stage *s)
+{
+	differ(s, s->example->line, trial_rule_name(s->t->broken), slice_str("the rule holds"),
+	       slice_str(s->sim->violation));
+	s->aftermath = true;
+	s->sim->violation[0] = '\0';
+	go_through(s);
+	s->aftermath = false;
 }
 
 static void carry_out(struct stage *s)
 {
-	const struct example *e = s->example;
-
-	for (size_t i = 0; i < e->whens_n && !is_over(s); i++)
-		do_when(s, i);
-	if (!e->whens_n || !e->whens[e->whens_n - 1].wait_ms)
-		skip_to_the_end(s);
+	go_through(s);
 	if (s->sim->violation[0])
-		differ(s, e->line, trial_rule_name(s->t->broken), slice_str("the rule holds"),
-		       slice_str(s->sim->violation));
-	else if (!s->result->differences_n)
+		go_on_to_the_end(s);
+	if (s->at == s->example->whens_n)
+		s->result->end = sight_of(s);
+	if (!s->result->differences_n)
 		look_at_end(s);
 	s->result->passed = s->result->differences_n == 0;
 }
@@ -272,11 +403,12 @@ static void run_one(struct trial *t, const struct example *e, struct sim *sim, s
 	struct hx_error err;
 
 	ASSERT(machine && story);
+	memset(t->again, 0, sizeof t->again);
 	*result = (struct example_result){.example = e, .story = story};
 	trial_begin(t, machine, e->input.raw.p ? e->input.raw : slice_str("{}"),
-		    machine->run ? NULL
-		    : e->status  ? e->status
-				 : machine->of->entity->initial_status,
+		    !machine->entity ? NULL
+		    : e->status      ? e->status
+				     : machine->of->entity->initial_status,
 		    e->name);
 	t->scenario.bounds = (struct sim_bounds){ENOUGH, ENOUGH, ENOUGH, ENOUGH, 0, ENOUGH};
 	trial_script(t, e);
@@ -289,10 +421,28 @@ static void run_one(struct trial *t, const struct example *e, struct sim *sim, s
 	sim_close(sim);
 }
 
+static const struct trial_options options = {.nodes = 2, .callers = 2};
+
+size_t example_mocks(const struct definition_set *set, const struct trial_world *world, struct arena *arena,
+		     const struct example_mock **ret_mocks)
+{
+	const struct trial *t = trial_new(set, world, &options, arena);
+	struct example_mock *mocks = arena_zalloc(arena, (t->services_n + 1) * sizeof *mocks);
+
+	ASSERT(mocks);
+	for (size_t i = 0; i < t->services_n; i++) {
+		const struct trial_service *s = &t->services[i];
+
+		mocks[i] = (struct example_mock){s->action->name, s->repeats, s->dedupes,
+						 s->guesses,      s->voids,   s->returns};
+	}
+	*ret_mocks = mocks;
+	return t->services_n;
+}
+
 void examples_run(const struct example_file *file, const struct definition_set *set, const struct trial_world *world,
 		  struct arena *arena, struct example_report *ret_report)
 {
-	static const struct trial_options options = {.nodes = 1, .callers = 2};
 	struct trial *t = trial_new(set, world, &options, arena);
 	struct sim *sim = malloc(sizeof *sim);
 

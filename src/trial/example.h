@@ -9,7 +9,7 @@
  *         "when": [ { "wait": "5m" }, { "cancel": true } ],
  *         "then": { "status": "CANCELLED", "ledger": { "charge": 1, "refund": 1 } } } ] }
  *
- * What is done in `when` is done where nothing goes on any more but time, one after the other. After the last, time is skipped until
+ * What is done in `when` is done where nothing goes on any more but time, one after the other; or `during` a call, whose answer waits. After the last, time is skipped until
  * nothing goes on at all; where the last is a wait, `then` is looked at when that is over. `then` names what is to be compared, and
  * leaves out the rest. The rules of a trial hold here as well.
  */
@@ -26,8 +26,20 @@
 #define EXAMPLE_TEXT_MAX 200
 #define EXAMPLE_DIFFERENCES_MAX 16
 
-/* Besides what a service may do (enum trial_may): whoever calls it dies, and it was not done, or was. */
-enum { OUTCOME_CRASH = MAYS_N, OUTCOME_CRASH_AFTER, OUTCOMES_N };
+/*
+ * Besides what a service may do (enum trial_may): whoever calls it dies, or stands still past its lease, and it was not done, or was,
+ * or is done at any time after that. In the order of enum sim_cut, both.
+ */
+enum {
+	OUTCOME_CRASH = MAYS_N,
+	OUTCOME_CRASH_AFTER,
+	OUTCOME_CRASH_LATE,
+	OUTCOME_PAUSE,
+	OUTCOME_PAUSE_AFTER,
+	OUTCOME_PAUSE_LATE,
+	OUTCOMES_N
+};
+const char *example_outcome_name(unsigned outcome);
 
 struct example_service {
 	const char *name; /* of the action */
@@ -36,12 +48,15 @@ struct example_service {
 	unsigned char outcomes[EXAMPLE_OUTCOMES_MAX];
 };
 
-/* One of the first six. */
+/* One of the first seven. */
 struct example_when {
 	const char *fire, *event, *approve, *reject;
 	bool cancel;
 	int64_t wait_ms;
+	const char *land;        /* what this action's service was asked for, and is late with, happens now */
+	const char *during;      /* it is done while a call of this action is under way; NULL: where nothing goes on */
 	const char *as;          /* who fires; NULL: anyone */
+	const char *id;          /* of the event; NULL: one of its own */
 	struct json input, data; /* .raw.p NULL: {} */
 	const char *answer;      /* the code that is to be heard; NULL: any */
 	size_t line;
@@ -77,6 +92,9 @@ void example_file_parse(const char *file, struct slice text, struct arena *arena
 /* Names that no definition has. */
 void example_file_check(const struct example_file *file, const struct definition_set *set, struct findings *findings);
 
+/* Which definition it is about; NULL: there is none. */
+const struct definition *example_definition(const struct definition_set *set, const struct example *e);
+
 struct example_difference {
 	const char *path, *expected, *was;
 	size_t line;
@@ -88,6 +106,9 @@ struct example_result {
 	size_t differences_n;
 	struct example_difference differences[EXAMPLE_DIFFERENCES_MAX];
 	const struct trial_story *story; /* what has happened */
+	const char *end; /* JSON: how it stood at the end, also after a rule was broken; NULL: it never came to one */
+	const char *
+		real; /* on a real server (cli/replay.h): what of that was otherwise; "": nothing. NULL: it was not tried there */
 };
 
 struct example_report {
@@ -101,6 +122,20 @@ struct example_report {
 /* The definitions have been checked, and are changed as by trial_run(). All that the report points to lives in the arena. */
 void examples_run(const struct example_file *file, const struct definition_set *set, const struct trial_world *world,
 		  struct arena *arena, struct example_report *ret_report);
+
+/* The service of an action, for who mocks it elsewhere. */
+struct example_mock {
+	const char *action;
+	bool repeats; /* twice is as good as once */
+	bool dedupes, guesses, voids;
+	struct slice returns;
+};
+size_t example_mocks(const struct definition_set *set, const struct trial_world *world, struct arena *arena,
+		     const struct example_mock **ret_mocks);
+
+/* What `then` expects and this (JSON: status, doubt, steps, ledger, output) is not becomes a difference. */
+enum hx_code example_compare(const struct example *example, struct slice sight, struct arena *arena,
+			     struct example_result *result, struct hx_error *err) HX_MUST_CHECK;
 
 void example_report_words(const struct example_report *report, struct strbuf *out);
 void example_report_json(const struct example_report *report, struct strbuf *out);

@@ -4,7 +4,13 @@
 #include "model/fields.h"
 #include "trial/example.h"
 
-static const char *const crash_names[] = {"crash", "crash_after"};
+const char *example_outcome_name(unsigned outcome)
+{
+	static const char *const names[OUTCOMES_N - MAYS_N] = {"crash", "crash_after", "crash_late",
+							       "pause", "pause_after", "pause_late"};
+
+	return outcome < MAYS_N ? trial_may_name(outcome) : names[outcome - MAYS_N];
+}
 
 static bool read_outcome(const struct reader *r, const struct json_node *node, struct example_service *service)
 {
@@ -12,7 +18,7 @@ static bool read_outcome(const struct reader *r, const struct json_node *node, s
 	int outcome;
 
 	for (int i = 0; i < OUTCOMES_N; i++)
-		names[i] = i < MAYS_N ? trial_may_name(i) : crash_names[i - MAYS_N];
+		names[i] = example_outcome_name((unsigned)i);
 	if (!reader_choice(r, node, "services", names, &outcome))
 		return false;
 	service->outcomes[service->n++] = (unsigned char)outcome;
@@ -69,9 +75,12 @@ static const struct field when_fields[] = {
 	{"reject",  FIELD_NAME(struct example_when, reject)},
 	{"cancel",  FIELD_BOOL(struct example_when, cancel)},
 	{"wait",    FIELD_DURATION(struct example_when, wait_ms)},
+	{"land",    FIELD_NAME(struct example_when, land)},
+	{"during",  FIELD_NAME(struct example_when, during)},
 	{"as",      FIELD_NAME(struct example_when, as)},
 	{"input",   FIELD_JSON(struct example_when, input)},
 	{"data",    FIELD_JSON(struct example_when, data)},
+	{"id",      FIELD_TEXT(struct example_when, id, EXAMPLE_TEXT_MAX)},
 	{"answer",  FIELD_NAME(struct example_when, answer)},
 	{0}};
 /* clang-format on */
@@ -94,10 +103,13 @@ static void read_when(const struct reader *r, const struct json_node *node, cons
 		*w = (struct example_when){.line = member->at.line};
 		fields_read(r, member, when_fields, w);
 		said = (w->fire != NULL) + (w->event != NULL) + (w->approve != NULL) + (w->reject != NULL) + w->cancel +
-		       (w->wait_ms > 0);
+		       (w->wait_ms > 0) + (w->land != NULL);
 		if (said != 1)
 			reader_report(r, member->at.line, "when",
-				      "it is one of fire, event, approve, reject, cancel and wait");
+				      "it is one of fire, event, approve, reject, cancel, wait and land");
+		if (w->during && w->wait_ms)
+			reader_report(r, member->at.line, "when",
+				      "nobody waits during a call: it waits for its answer");
 	}
 	example->whens = whens;
 	example->whens_n = n;
@@ -200,7 +212,7 @@ void example_file_parse(const char *file, struct slice text, struct arena *arena
 
 /* ---- what it names ---- */
 
-static const struct definition *example_definition(const struct definition_set *set, const struct example *e)
+const struct definition *example_definition(const struct definition_set *set, const struct example *e)
 {
 	for (size_t i = 0; e->workflow && i < set->n; i++)
 		if (strcmp(set->items[i]->name, e->workflow) == 0)
@@ -253,9 +265,18 @@ static void check_entity(const struct reader *r, const struct example *e, const 
 	for (size_t i = 0; i < e->whens_n; i++) {
 		if (e->whens[i].fire)
 			user_rules_want(r, e->whens[i].line, keys.list, "a step", slice_str(e->whens[i].fire));
-		else if (!e->whens[i].wait_ms)
-			reader_report(r, e->whens[i].line, "when", "what is done to an entity is fire or wait");
+		else if (!e->whens[i].wait_ms && !e->whens[i].land)
+			reader_report(r, e->whens[i].line, "when", "what is done to an entity is fire, wait or land");
 	}
+}
+
+static void check_batch(const struct reader *r, const struct example *e)
+{
+	if (e->status)
+		reader_report(r, e->line, "given", "a batch begins PENDING: status is for an entity");
+	for (size_t i = 0; i < e->whens_n; i++)
+		if (!e->whens[i].cancel && !e->whens[i].wait_ms && !e->whens[i].land)
+			reader_report(r, e->whens[i].line, "when", "what is done to a batch is cancel, wait or land");
 }
 
 static void check_run(const struct reader *r, const struct example *e, const struct run_definition *d)
@@ -292,15 +313,22 @@ static void check_then(const struct reader *r, const struct example *e, const st
 								   actions->list, "an action", member->name);
 }
 
-static void check_answers(const struct reader *r, const struct example *e)
+static void check_whens(const struct reader *r, const struct example *e, const struct names *actions)
 {
 	struct names codes = {0};
 
 	for (int i = 0; i < HX_CODE_COUNT; i++)
 		add_name(&codes, hx_code_name(i));
-	for (size_t i = 0; i < e->whens_n; i++)
-		if (e->whens[i].answer)
-			user_rules_want(r, e->whens[i].line, codes.list, "the code", slice_str(e->whens[i].answer));
+	for (size_t i = 0; i < e->whens_n; i++) {
+		const struct example_when *w = &e->whens[i];
+
+		if (w->answer)
+			user_rules_want(r, w->line, codes.list, "the code", slice_str(w->answer));
+		if (w->land)
+			user_rules_want(r, w->line, actions->list, "an action", slice_str(w->land));
+		if (w->during)
+			user_rules_want(r, w->line, actions->list, "an action", slice_str(w->during));
+	}
 }
 
 void example_file_check(const struct example_file *file, const struct definition_set *set, struct findings *findings)
@@ -313,16 +341,18 @@ void example_file_check(const struct example_file *file, const struct definition
 		const struct example *e = &file->examples[i];
 		const struct definition *d = example_definition(set, e);
 
-		if (!d || d->batch || d->function)
-			reader_report(&r, e->line, "workflow", "there is no run and no entity %s",
+		if (!d || d->function)
+			reader_report(&r, e->line, "workflow", "there is no run, no entity and no batch %s",
 				      e->workflow ? e->workflow : "in the definitions");
 		for (size_t s = 0; s < e->services_n; s++)
 			user_rules_want(&r, e->services[s].line, actions.list, "an action",
 					slice_str(e->services[s].name));
-		check_answers(&r, e);
+		check_whens(&r, e, &actions);
 		check_then(&r, e, &actions);
 		if (d && d->entity)
 			check_entity(&r, e, d->entity);
+		else if (d && d->batch)
+			check_batch(&r, e);
 		else if (d && d->run)
 			check_run(&r, e, d->run);
 	}

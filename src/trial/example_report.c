@@ -19,6 +19,8 @@ static void result_words(const struct example_report *r, const struct example_re
 
 		strbuf_addf(out, "  %s:%zu: %s: expected %s, was %s\n", r->file, d->line, d->path, d->expected, d->was);
 	}
+	if (result->real)
+		strbuf_addf(out, "  on a real server: %s\n", result->real[0] ? result->real : "the same end");
 	if (!result->passed) {
 		strbuf_add_str(out, "  what happened:\n");
 		trial_events_words(result->story, out);
@@ -58,7 +60,12 @@ static void result_json(const struct example_result *result, struct strbuf *out)
 		json_more_int(out, "line", (int64_t)d->line);
 		strbuf_add_char(out, '}');
 	}
-	strbuf_add_str(out, "],\"story\":[");
+	strbuf_add_char(out, ']');
+	if (result->end)
+		json_more_json(out, "end", slice_str(result->end));
+	if (result->real)
+		json_more_text(out, "real", slice_str(result->real[0] ? result->real : "the same end"));
+	strbuf_add_str(out, ",\"story\":[");
 	if (!result->passed)
 		trial_events_json(result->story, out);
 	strbuf_add_str(out, "]}");

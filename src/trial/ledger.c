@@ -14,6 +14,11 @@ static const enum trial_may may_of[SIM_ACTS_N] = {
 	[SIM_ACT_LIED] = MAY_FAILED_AFTER,
 };
 
+enum trial_may trial_may_of(enum sim_act how)
+{
+	return may_of[how];
+}
+
 /* ---- whose call it is ---- */
 
 struct key_parts {
@@ -169,9 +174,11 @@ static void apply(struct sim *sim, const struct trial_effect *effect)
 	if (c->role == ROLE_ACTION && is_void(sim, effect->key))
 		return;
 	if (find(ledger->effects, ledger->n, effect->key)) {
-		if (!c->service->dedupes && !c->service->repeats)
+		if (!c->service->dedupes && !c->service->repeats) {
+			t->again[c->service - t->services]++;
 			trial_break(sim, RULE_ONCE, c, "%s has happened twice for one decision, step %s", action->name,
 				    c->step);
+		}
 		return;
 	}
 	if (c->role == ROLE_ACTION && c->run_step && find_role(sim, effect->subject, c->step, ROLE_UNDO))

@@ -49,7 +49,7 @@ static void add_ledger(struct sim *sim, bool with_zeros, struct strbuf *out)
 	json_more(out, "ledger");
 	strbuf_add_char(out, '{');
 	for (size_t i = 0; i < t->services_n; i++) {
-		int64_t n = 0;
+		int64_t n = t->scripted ? t->again[i] : 0;
 
 		for (unsigned e = 0; e < ledger->n; e++)
 			n += t->callers[ledger->effects[e].caller].service == &t->services[i];

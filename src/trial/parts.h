@@ -117,8 +117,10 @@ struct trial {
 	struct run_policy policy;
 	struct batch_policy batch_policy;
 	struct step_request recover;
-	bool scripted;   /* callers do what an example says, and nothing else */
-	struct sim *sim; /* that is walked through */
+	bool scripted; /* callers do what an example says, and nothing else */
+	unsigned again
+		[TRIAL_ACTIONS_MAX]; /* of an example: so often the service did again what the ledger has already */
+	struct sim *sim;             /* that is walked through */
 	bool rows_changed;
 	size_t obeys_n;
 	struct run_verb_request obeys[TRIAL_OBEYS_MAX];
@@ -187,6 +189,7 @@ void trial_batch_quiet(struct sim *sim);
 /* ledger.c: what services do. */
 bool trial_allows(const struct sim *sim, const struct act_call *call, enum sim_act how);
 struct answer trial_end(struct sim *sim, const struct act_call *call, enum sim_act how);
+enum trial_may trial_may_of(enum sim_act how);
 void trial_cut(struct sim *sim, const struct act_call *call, enum sim_cut how);
 unsigned trial_late_n(const struct sim *sim);
 void trial_land(struct sim *sim, unsigned which);
@@ -214,6 +217,9 @@ void trial_suggest(struct trial *t, const struct trial_story *story, trial_again
 
 /* blame.c: what of the definition let it happen. */
 void trial_blame(struct trial *t, struct trial_story *story);
+
+/* scribe.c: a story as a test of a file of `hapax test`; NULL: it has no room for it. */
+const char *trial_as_test(struct trial *t, const struct explore_found *found, const struct trial_story *story);
 
 /* story.c */
 void trial_tell(struct trial *t, const struct explore_found *found, struct trial_story *story);

@@ -450,5 +450,6 @@ void trial_tell(struct trial *t, const struct explore_found *found, struct trial
 	story->rule = t->broken;
 	story->broken = arena_copy(t->arena, slice_str(found->violation)).p;
 	story->shortest = found->shortest;
+	story->test = trial_as_test(t, found, story);
 	trial_blame(t, story);
 }

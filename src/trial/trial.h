@@ -93,6 +93,7 @@ struct trial_story {
 	const char *assumption; /* of docs/guarantees.md that does not hold, "A5"; NULL: the definition is to blame */
 	size_t events_n;
 	struct trial_event events[TRIAL_EVENTS_MAX];
+	const char *test; /* the same as a test of a file of `hapax test`; NULL: it is more than a test has room for */
 	size_t happened_n;
 	struct trial_happened happened[TRIAL_HAPPENED_MAX];
 };

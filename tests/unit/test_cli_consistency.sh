@@ -63,12 +63,12 @@ says_default() {
 }
 each says_default
 sums_up every_value_has_a_default_or_is_needed
-same_words() { # an option is the same in all commands that speak to a server
+same_words() { # an option is the same in all commands that speak to a server, which is said by --server URL
 	for option in server key-file workspace requester timeout limit cursor; do
 		grep -A 3 "^  --$option " "helps/$*" | sed -n "1p; /environment:/p" >>"same.$option"
 	done
 }
-grep -lE '^  --server ' helps/* | sed 's|helps/||' >clients
+grep -lE '^  --server URL' helps/* | sed 's|helps/||' >clients
 while read -r noun verb <&3; do same_words $noun $verb; done 3<clients
 for option in server key-file workspace requester timeout limit cursor; do [ "$(grep -- "^  --$option" "same.$option" | sort -u | wc -l)" = 1 ] || note "--$option differs"; done
 sums_up the_same_option_is_the_same_everywhere

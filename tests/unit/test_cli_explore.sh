@@ -119,6 +119,31 @@ exits 1 explore flows/empty.json && says "found: sometimes: what is sometimes to
 	sed 's/"workflow": "payout" }/"workflow": "other" }/' flows/empty.json >flows/misspelt.json && exits 1 check flows/misspelt.json && says "about its own workflow, payout"
 result rules_of_a_definition_are_about_its_workflow
 
+# As a test: what is written breaks the rule that the story breaks; what cannot be said is not written, nor is what is there overwritten.
+exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.world.json" --brief --save-test flows/story.test.json &&
+	jq -e '.tests[0].when == [{"cancel": true, "during": "ship"}]' flows/story.test.json >/dev/null && exits 1 test flows/story.test.json &&
+	says "never: expected the rule holds, was what is never to be is" && exits 70 explore "$examples/double-charge.json" --brief --save-test flows/story.test.json &&
+	complains "story.test.json cannot be written" && exits 1 test flows/story.test.json && says "never: expected" &&
+	exits 0 explore "$examples/double-charge.mended.json" --save-test none.test.json && [ ! -e none.test.json ]
+result a_story_as_a_test
+cat >flows/siblings.json <<'END'
+{ "workflow": "opening", "kind": "run",
+  "actions": {
+    "open":   { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" },
+    "close":  { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" },
+    "pay":    { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" },
+    "return": { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" } },
+  "rules": [ { "never": ".ledger.return and .ledger.open and (.ledger.close | not)" } ],
+  "steps": [
+    { "name": "both", "type": "parallel", "branches": {
+        "account": [ { "name": "open", "type": "task", "action": "open", "compensate": "close" } ],
+        "deposit": [ { "name": "pay", "type": "task", "action": "pay", "compensate": "return" } ] } } ] }
+END
+exits 2 explore flows/siblings.json --brief --save-test flows/siblings.test.json && says "found: never: " && complains "a moment that a test cannot name" &&
+	[ ! -e flows/siblings.test.json ]
+result a_story_that_no_test_can_say
+rm -f flows/*.test.json
+
 # Two steps without a claim: the first moves the entity on while the second acts. With claims that are held there is one at a time.
 cat >flows/race.json <<'END'
 { "workflow": "race", "kind": "entity", "status_types": ["a", "b", "c", "ab", "ac"], "initial_status": "a",

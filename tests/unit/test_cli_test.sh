@@ -75,6 +75,29 @@ END
 exits 0 test flows/payout.test.json && says "3 tests, 0 failed"
 result entities
 
+# What a test can say of moments: during a call, after a pause, when what is late has come.
+cat >flows/moments.test.json <<END
+{ "definitions": ["$root/examples/explore/cancel-race.mended.json"],
+  "tests": [
+    { "name": "during", "when": [ { "cancel": true, "during": "ship" } ], "then": { "status": "CANCELLED", "ledger": { "ship": 1, "recall": 1 } } },
+    { "name": "before", "when": [ { "cancel": true, "during": "pack" } ], "then": { "status": "CANCELLED", "ledger": { "pack": 1, "unpack": 1, "ship": 0 } } },
+    { "name": "paused", "given": { "services": { "ship": ["pause", "pause_after", "done"] } }, "then": { "status": "COMPLETED", "ledger": { "ship": 1 } } },
+    { "name": "late", "given": { "services": { "ship": ["pause_late", "crash_late", "done"] } }, "when": [ { "wait": "1ms" }, { "land": "ship" }, { "land": "pack" } ], "then": { "status": "COMPLETED", "ledger": { "ship": 1 } } } ] }
+END
+exits 0 test flows/moments.test.json && says "4 tests, 0 failed"
+result moments
+sed -i 's/"during": "pack"/"during": "recall"/' flows/moments.test.json
+exits 1 test flows/moments.test.json && says "during: expected recall, was no call of it is under way"
+result a_moment_that_never_comes
+cat >flows/batch.test.json <<END
+{ "definitions": ["$root/examples/explore/late-item.mended.json"],
+  "tests": [
+    { "name": "all is drawn", "then": { "status": "COMPLETED", "ledger": { "draw": 2 } } },
+    { "name": "voided", "given": { "services": { "draw": "late" } }, "when": [ { "cancel": true }, { "land": "draw" } ], "then": { "status": "CANCELLED", "ledger": { "draw": 0 } } } ] }
+END
+exits 0 test flows/batch.test.json && says "2 tests, 0 failed"
+result batches
+
 # Files that are none: the line, and the nearest name.
 wrong() { # text, complaint
 	printf '%s' "$1" >flows/shop.test.json
@@ -91,7 +114,10 @@ wrong '{ "test": [] }' '"tests"' && wrong '{ "tests": [ { "name": "x" } ] }' '"t
 	wrong '{ "tests": [ { "name": "x", "when": [ { "event": "pad" } ], "then": {} } ] }' '"paid"' &&
 	wrong '{ "tests": [ { "name": "x", "when": [ { "approve": "okk" } ], "then": {} } ] }' '"ok"' &&
 	wrong '{ "tests": [ { "name": "x", "when": [ { "cancel": true, "answer": "NOT_FUND" } ], "then": {} } ] }' '"NOT_FOUND"' &&
-	wrong '{ "tests": [ { "name": "x", "workflow": "other", "then": {} } ] }' "no run and no entity other"
+	wrong '{ "tests": [ { "name": "x", "when": [ { "cancel": true, "during": "chrge" } ], "then": {} } ] }' '"charge"' &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "land": "chrge" } ], "then": {} } ] }' '"charge"' &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "wait": "1s", "during": "charge" } ], "then": {} } ] }' "nobody waits during a call" &&
+	wrong '{ "tests": [ { "name": "x", "workflow": "other", "then": {} } ] }' "no run, no entity and no batch other"
 result files_that_are_none
 mkdir none && exits 2 test none && complains "no *.test.json" && exits 2 test flows/nothing.test.json && exits 2 test && cp flows/shop.json flows/a.json.txt &&
 	echo '{ "tests": [ { "name": "x", "then": {} } ] }' >flows/lonely.json && exits 2 test flows/lonely.json && complains "names no definitions"

@@ -1,0 +1,494 @@
+/* See replay.h. */
+#include "cli/replay.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json_number.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
+#include "base/json_write.h"
+#include "base/thread.h"
+#include "cli/client.h"
+#include "cli/mock.h"
+#include "cli/replay_server.h"
+#include "model/text.h"
+
+#define LOOK_MS 10
+#define QUIET_MS 250       /* nothing has changed for so long: nothing goes on but time */
+#define PATIENCE_MS 20000  /* for what must come */
+#define REAL_QUIET_MS 7000 /* the same where time cannot be skipped: longer than leases and first backoffs */
+#define TAKE_OVER_MS 500
+#define WAIT_REAL_MS 10000 /* no longer wait than this is carried out there */
+#define ROUNDS_MAX 100
+#define CALL_TIMEOUT_MS 60000
+#define ENTITY "e1"
+#define TEXT_BYTES_MAX (2u << 20)
+
+/* A call of the API that may wait for a service: its thread. */
+struct clicker {
+	struct thread thread;
+	const char *url, *path;
+	const char *as; /* who asks; NULL: anyone */
+	struct slice body;
+	enum hx_code heard;
+};
+
+struct replay {
+	const struct definition *of;
+	const struct example *example;
+	struct example_result *result;
+	struct arena *arena;
+	struct mock *mock;
+	struct replay_server server;
+	struct client client;
+	const char *subject; /* its path */
+	struct strbuf seen;  /* what the subject was when it was last looked at */
+	size_t clickers_n;
+	struct clicker clickers[EXAMPLE_WHENS_MAX];
+	struct strbuf wrong; /* empty: nothing */
+};
+
+static void nap(int64_t ms)
+{
+	nanosleep(&(const struct timespec){ms / 1000, (ms % 1000) * 1000000}, NULL);
+}
+
+static int64_t now_ms(void)
+{
+	return clock_mono(clock_system()).ns / 1000000;
+}
+
+/* ---- asking the server ---- */
+
+static enum hx_code ask(struct replay *x, const char *method, const char *path, struct slice body, struct json *ret,
+			struct hx_error *err)
+{
+	client_next(&x->client, path);
+	strbuf_add_slice(&x->client.body, body);
+	return client_ask(&x->client, method, ret, err);
+}
+
+static enum hx_code look(struct replay *x, struct json *ret, struct hx_error *err)
+{
+	return ask(x, "GET", x->subject, slice_str(""), ret, err);
+}
+
+/* True: the subject is not as it was. */
+static bool has_changed(struct replay *x)
+{
+	struct hx_error err;
+	struct json now;
+
+	if (look(x, &now, &err) || slice_eq(now.raw, strbuf_slice(&x->seen)))
+		return false;
+	strbuf_reset(&x->seen);
+	strbuf_add_slice(&x->seen, now.raw);
+	return true;
+}
+
+/* How much the time was moved; -1: it cannot be. */
+static int64_t move_time(struct replay *x, const char *body)
+{
+	struct json answer, moved;
+	struct hx_error err;
+	int64_t ms = 0;
+
+	if (!replay_server_is_clocked(&x->server))
+		return -1;
+	if (ask(x, "POST", "/api/v1/test-clock", slice_str(body), &answer, &err) ||
+	    !json_find(answer, slice_str("movedMs"), &moved) || json_int64(moved, &err, &ms))
+		return -1;
+	return ms;
+}
+
+/* Leases end, and those who look after that look. */
+static void skip_lease(struct replay *x)
+{
+	struct hx_error err;
+	struct json answer;
+
+	(void)move_time(x, "{\"skipMs\":" REPLAY_SKIP_MS "}");
+	if (x->of->entity && x->of->module)
+		(void)ask(x, "POST", text_printf(x->arena, "/api/v1/modules/%s/sweep", x->of->module), slice_str("{}"),
+			  &answer, &err);
+}
+
+/* ---- what goes on by itself ---- */
+
+/*
+ * The caller stands still past its lease, or is killed; after that its call has no answer. There is one node: claims of entities are
+ * given back by the sweep, while what a node drives itself (runs, batches) it does not take over from itself, but hears of the end.
+ */
+static void bear_mishap(struct replay *x, struct mock_sight sight)
+{
+	int64_t end = now_ms() + TAKE_OVER_MS;
+	struct hx_error err;
+
+	(void)has_changed(x);
+	if (sight.crashed) {
+		if (replay_server_kill(&x->server, &err))
+			strbuf_addf(&x->wrong, "%s; ", err.detail);
+	} else {
+		skip_lease(x);
+		while (!has_changed(x) && mock_look(x->mock).calls == sight.calls && now_ms() < end)
+			nap(LOOK_MS);
+	}
+	mock_cut(x->mock);
+}
+
+/* To where nothing goes on; a call that is held is as if nothing went on. */
+static void settle(struct replay *x)
+{
+	int64_t quiet_since = now_ms(), quiet_ms = replay_server_is_clocked(&x->server) ? QUIET_MS : REAL_QUIET_MS;
+	unsigned calls = mock_look(x->mock).calls;
+
+	while (now_ms() < quiet_since + quiet_ms) {
+		struct mock_sight sight = mock_look(x->mock);
+
+		if (sight.paused || sight.crashed)
+			bear_mishap(x, sight);
+		else if (sight.held)
+			quiet_ms = QUIET_MS;
+		if (sight.paused || sight.crashed || sight.calls != calls || has_changed(x)) {
+			quiet_since = now_ms();
+			calls = sight.calls;
+		}
+		nap(LOOK_MS);
+	}
+}
+
+/* All time that is left, and what is late, which comes when all else is over. */
+static void skip_to_the_end(struct replay *x)
+{
+	bool leased = false;
+
+	for (int i = 0; i < ROUNDS_MAX; i++) {
+		settle(x);
+		if (move_time(x, "{\"toNext\":true}") > 0) {
+			leased = false;
+		} else if (!leased && replay_server_is_clocked(&x->server)) {
+			skip_lease(x);
+			leased = true;
+		} else if (!mock_land(x->mock, NULL)) {
+			return;
+		}
+	}
+	strbuf_add_str(&x->wrong, "it does not come to an end; ");
+}
+
+/* ---- what is done ---- */
+
+static void *click(void *context)
+{
+	struct clicker *c = context;
+	struct client client;
+	struct hx_error err;
+	struct json answer;
+
+	c->heard = client_init_own(&client, c->url, CALL_TIMEOUT_MS, &err);
+	if (!c->heard) {
+		if (c->as)
+			strbuf_addf(&client.headers, "Hapax-Requester: %s\r\n", c->as);
+		client_next(&client, c->path);
+		strbuf_add_slice(&client.body, c->body);
+		c->heard = client_ask(&client, "POST", &answer, &err);
+	}
+	client_release(&client);
+	return NULL;
+}
+
+static struct slice event_body(const struct replay *x, const struct example_when *when)
+{
+	LOCAL_STRBUF(body, TEXT_BYTES_MAX);
+
+	strbuf_add_char(&body, '{');
+	json_more_text(&body, "id",
+		       slice_str(when->id ? when->id : text_printf(x->arena, "event-%zu", x->clickers_n + 1)));
+	json_more_json(&body, "data", when->data.raw.p ? when->data.raw : slice_str("{}"));
+	strbuf_add_char(&body, '}');
+	return arena_copy(x->arena, strbuf_slice(&body));
+}
+
+static void address_click(const struct replay *x, const struct example_when *when, struct clicker *c)
+{
+	const char *decided = when->approve ? when->approve : when->reject;
+	struct slice input = when->input.raw.p ? when->input.raw : x->example->input.raw;
+
+	c->body = slice_str("{}");
+	if (when->fire) {
+		c->path = text_printf(x->arena, "%s/steps/%s", x->subject, when->fire);
+		c->body = slice_str(text_printf(x->arena, "{\"input\":%.*s}", input.p ? (int)input.n : 2,
+						input.p ? input.p : "{}"));
+	} else if (when->event) {
+		c->path = text_printf(x->arena, "%s/events/%s", x->subject, when->event);
+		c->body = event_body(x, when);
+	} else if (decided) {
+		c->path = text_printf(x->arena, "%s/approvals/%s", x->subject, decided);
+		c->body = slice_str(when->approve ? "{\"decision\":\"approve\"}" : "{\"decision\":\"reject\"}");
+	} else {
+		c->path = text_printf(x->arena, "%s/cancel", x->subject);
+	}
+}
+
+static void begin_click(struct replay *x, const struct example_when *when)
+{
+	struct clicker *c = &x->clickers[x->clickers_n++];
+	struct hx_error err;
+
+	*c = (struct clicker){.url = replay_server_url(&x->server), .as = when->as};
+	address_click(x, when, c);
+	if (thread_start(&c->thread, click, c, "a caller's thread", &err))
+		strbuf_addf(&x->wrong, "%s; ", err.detail);
+}
+
+static void wait_for_call(struct replay *x, const char *action)
+{
+	int64_t end = now_ms() + PATIENCE_MS;
+
+	while (!mock_look(x->mock).held && now_ms() < end) {
+		struct mock_sight sight = mock_look(x->mock);
+
+		if (sight.paused || sight.crashed)
+			bear_mishap(x, sight);
+		(void)move_time(x, "{\"toNext\":true}");
+		nap(LOOK_MS);
+	}
+	if (!mock_look(x->mock).held)
+		strbuf_addf(&x->wrong, "no call of %s is under way; ", action);
+}
+
+static void wait_ms(struct replay *x, int64_t ms)
+{
+	settle(x);
+	if (replay_server_is_clocked(&x->server))
+		(void)move_time(x, text_printf(x->arena, "{\"skipMs\":%lld}", (long long)ms));
+	else
+		nap(ms < WAIT_REAL_MS ? ms : WAIT_REAL_MS);
+	settle(x);
+}
+
+/* The call that the next one is done during may be begun by this one. */
+static void do_when(struct replay *x, size_t i)
+{
+	const struct example_when *when = &x->example->whens[i];
+	const char *next = i + 1 < x->example->whens_n ? when[1].during : NULL;
+
+	if (when->during)
+		wait_for_call(x, when->during);
+	else if (!when->wait_ms)
+		settle(x);
+	if (!when->during)
+		mock_hold(x->mock, next);
+	if (when->land)
+		(void)mock_land(x->mock, when->land);
+	else if (when->wait_ms)
+		wait_ms(x, when->wait_ms);
+	else
+		begin_click(x, when);
+	settle(x);
+	mock_hold(x->mock, next);
+}
+
+/* ---- from the beginning to the end ---- */
+
+static const char *id_of(struct replay *x, struct json answer, const char *inside)
+{
+	struct json of = answer;
+
+	(void)json_find(answer, slice_str(inside), &of);
+	return arena_copy(x->arena, client_member(&x->client, of, "id")).p;
+}
+
+static enum hx_code begin(struct replay *x, struct hx_error *err)
+{
+	struct slice input = x->example->input.raw.p ? x->example->input.raw : slice_str("{}");
+	const char *name = x->of->name;
+	enum hx_code code = HX_OK;
+	struct json answer;
+
+	if (x->of->entity) {
+		code = ask(x, "POST", text_printf(x->arena, "/api/v1/entities/%s", name),
+			   slice_str("{\"id\":\"" ENTITY "\"}"), &answer, err);
+		x->subject = text_printf(x->arena, "/api/v1/entities/%s/" ENTITY, name);
+	} else if (x->of->run) {
+		code = ask(x, "POST", "/api/v1/workflow-runs",
+			   slice_str(text_printf(x->arena, "{\"definitionId\":\"%s\",\"input\":%.*s}", name,
+						 SLICE_ARGS(input))),
+			   &answer, err);
+		if (!code)
+			x->subject = text_printf(x->arena, "/api/v1/workflow-runs/%s", id_of(x, answer, "run"));
+	} else {
+		code = ask(x, "POST", "/api/v1/accounts", slice_str("{\"id\":\"account\",\"balance\":1000}"), &answer,
+			   err);
+		if (!code)
+			code = ask(x, "POST", "/api/v1/batches",
+				   slice_str(text_printf(x->arena,
+							 "{\"workflow\":\"%s\",\"account\":\"account\",\"items\":["
+							 "{\"input\":%.*s,\"cost\":1},{\"input\":%.*s,\"cost\":1}]}",
+							 name, SLICE_ARGS(input), SLICE_ARGS(input))),
+				   &answer, err);
+		if (!code)
+			x->subject = text_printf(x->arena, "/api/v1/batches/%s", id_of(x, answer, "batch"));
+	}
+	return code;
+}
+
+/* Of what is as good twice as once only whether it has happened is told. */
+static void add_ledger(const struct replay_plan *plan, struct slice counts, struct strbuf *out)
+{
+	json_more(out, "ledger");
+	strbuf_add_char(out, '{');
+	for (size_t i = 0; i < plan->services_n; i++) {
+		struct hx_error err;
+		struct json n;
+		int64_t times = 0;
+
+		if (json_find(json_trust(counts), slice_str(plan->services[i].action), &n) &&
+		    json_int64(n, &err, &times))
+			times = -1;
+		json_more_int(out, plan->services[i].action, plan->services[i].repeats ? times > 0 : times);
+	}
+	strbuf_add_char(out, '}');
+}
+
+/* What both can see: status, output of a run, ledger. */
+static void add_sight(const struct replay *x, const struct replay_plan *plan, struct json subject, struct slice counts,
+		      struct strbuf *out)
+{
+	struct json status = json_trust(slice_str("null")), output;
+
+	(void)json_find(subject, slice_str("status"), &status);
+	strbuf_add_char(out, '{');
+	json_more_json(out, "status", status.raw);
+	if (x->of->run && json_find(subject, slice_str("output"), &output))
+		json_more_json(out, "output", output.raw);
+	add_ledger(plan, counts, out);
+	strbuf_add_char(out, '}');
+}
+
+static void compare(struct replay *x, const struct replay_plan *plan, struct json real)
+{
+	struct json here = json_trust(slice_str(x->result->end)), counts = json_trust(slice_str("{}"));
+	struct example_result differences = {0};
+	struct example expected = {.then_line = 1};
+	struct hx_error err;
+
+	LOCAL_STRBUF(ledger, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(was, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(is, TEXT_BYTES_MAX);
+	(void)json_find(here, slice_str("ledger"), &counts);
+	add_sight(x, plan, here, counts.raw, &was);
+	mock_ledger(x->mock, &ledger);
+	add_sight(x, plan, real, strbuf_slice(&ledger), &is);
+	expected.then = json_trust(strbuf_slice(&was));
+	if (example_compare(&expected, strbuf_slice(&is), x->arena, &differences, &err))
+		strbuf_addf(&x->wrong, "%s; ", err.detail);
+	for (size_t i = 0; i < differences.differences_n; i++) {
+		const struct example_difference *d = &differences.differences[i];
+
+		strbuf_addf(&x->wrong, "%s: %s in memory, %s there; ", d->path, d->expected, d->was);
+	}
+}
+
+static void check_answers(struct replay *x)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->example->whens_n; i++) {
+		const struct example_when *when = &x->example->whens[i];
+		const char *heard;
+
+		if (when->wait_ms || when->land)
+			continue;
+		heard = hx_code_name(x->clickers[n++].heard);
+		if (when->answer && strcmp(heard, when->answer) != 0)
+			strbuf_addf(&x->wrong, "answer: %s in memory, %s there; ", when->answer, heard);
+	}
+}
+
+static enum hx_code carry_out(struct replay *x, const struct replay_plan *plan, struct hx_error *err)
+{
+	const struct example *e = x->example;
+	enum hx_code code;
+	struct json end;
+
+	mock_hold(x->mock, e->whens_n ? e->whens[0].during : NULL);
+	code = begin(x, err);
+	for (size_t i = 0; i < e->whens_n && !code; i++)
+		do_when(x, i);
+	if (!code && (!e->whens_n || !e->whens[e->whens_n - 1].wait_ms))
+		skip_to_the_end(x);
+	if (!code)
+		code = look(x, &end, err);
+	if (!code)
+		compare(x, plan, end);
+	return code;
+}
+
+/* Clicks that wait hear nothing any more when the server is gone. */
+static void end(struct replay *x)
+{
+	mock_cut(x->mock);
+	replay_server_stop(&x->server);
+	for (size_t i = 0; i < x->clickers_n; i++)
+		thread_join(&x->clickers[i].thread);
+	client_release(&x->client);
+	mock_free(x->mock);
+}
+
+static bool kills(const struct example *e)
+{
+	for (size_t i = 0; i < e->services_n; i++)
+		for (unsigned k = 0; k < e->services[i].n; k++)
+			if (e->services[i].outcomes[k] >= OUTCOME_CRASH && e->services[i].outcomes[k] < OUTCOME_PAUSE)
+				return true;
+	return false;
+}
+
+static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, const struct definition *of,
+			       struct example_result *result, struct hx_error *err)
+{
+	struct replay x = {.of = of, .example = result->example, .result = result, .arena = arena};
+	enum hx_code code = mock_new(result->example, plan->services, plan->services_n, &x.mock, err);
+
+	if (code)
+		return code;
+	strbuf_init(&x.seen, TEXT_BYTES_MAX);
+	strbuf_init(&x.wrong, TEXT_BYTES_MAX);
+	plan->mock_url = mock_url(x.mock);
+	plan->status = of->entity ? result->example->status : NULL;
+	plan->of = of;
+	code = replay_server_start(&x.server, plan, /* clocked= */ !kills(result->example), err);
+	if (!code)
+		code = client_init_own(&x.client, replay_server_url(&x.server), CALL_TIMEOUT_MS, err);
+	if (!code)
+		code = carry_out(&x, plan, err);
+	end(&x);
+	if (!code)
+		check_answers(&x);
+	result->real = arena_copy(arena, x.wrong.n ? strbuf_slice(&x.wrong) : slice_str("")).p;
+	strbuf_release(&x.seen);
+	strbuf_release(&x.wrong);
+	return code;
+}
+
+enum hx_code replay_run(const struct definition_set *set, const struct trial_world *world, struct arena *arena,
+			struct example_report *report, struct hx_error *err)
+{
+	struct replay_plan plan = {.set = set};
+	enum hx_code code = HX_OK;
+
+	plan.services_n = example_mocks(set, world, arena, &plan.services);
+	for (size_t i = 0; i < report->n && !code; i++) {
+		struct example_result *result = &report->results[i];
+
+		if (!result->end)
+			continue;
+		code = replay_one(&plan, arena, example_definition(set, result->example), result, err);
+		report->failed += !code && result->passed && result->real[0];
+		result->passed &= !code && !result->real[0];
+	}
+	return code;
+}

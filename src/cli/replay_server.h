@@ -1,0 +1,46 @@
+/* A server of this program for one test that is replayed (replay.h): its folder, its process. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "trial/example.h"
+
+#define REPLAY_SKIP_MS "301000" /* longer than any lease there */
+
+struct replay_plan {
+	const struct definition_set *set;
+	size_t services_n;
+	const struct example_mock *services; /* as the definitions have them */
+	const struct definition *of;         /* what the test is about */
+	const char *status;                  /* its first one, of an entity; NULL: as it is written */
+	const char *mock_url;
+};
+
+struct replay_server {
+	char folder[40]; /* "": none */
+	char url[80];
+	char listen[40]; /* after its first start the same port */
+	pid_t pid;
+	bool clocked;
+};
+
+/*
+ * Actions that are not http are left as they are. clocked: its time can be moved, and it has a store in memory; otherwise it can be
+ * killed and started again.
+ */
+enum hx_code replay_server_start(struct replay_server *server, const struct replay_plan *plan, bool clocked,
+				 struct hx_error *err) HX_MUST_CHECK;
+/* kill -9, and a new one on the same store, at the same place. */
+enum hx_code replay_server_kill(struct replay_server *server, struct hx_error *err) HX_MUST_CHECK;
+/* The process is gone after it, and so is the folder. For one that did not start, too. */
+void replay_server_stop(struct replay_server *server);
+
+static inline const char *replay_server_url(const struct replay_server *server)
+{
+	return server->url;
+}
+
+static inline bool replay_server_is_clocked(const struct replay_server *server)
+{
+	return server->clocked;
+}
