@@ -294,7 +294,7 @@ done
 sums_up what_is_not_there_is_4
 no_server() {
 	local operands
-	has_option --server "$@" || return
+	grep -q "^  --server URL" "helps/$*" || return
 	operands=$(sed -n "s/^usage: hapax $*\(\( [A-Z]\+\)*\).*/\1/p" "helps/$*")
 	case $* in
 	"batch start") operands="render --account ann --items items" ;;
