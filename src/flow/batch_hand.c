@@ -263,23 +263,15 @@ static void take_started(struct batch_hand *h, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
 
-	switch (result->verdict) {
-	case UNIT_WON:
+	if (result->verdict == UNIT_WON) {
 		h->asked = answer->sent; /* it may have waited for its turn before that */
 		take_item(h, answer, &result->rows[1]);
-		break;
-	case UNIT_LOST:
-		end_hand(h, result->line == 0 ? HAND_FAILED : HAND_NO_MORE, result->line == 0 ? HX_STALE_FENCE : HX_OK);
-		break;
-	case UNIT_REFUSED:
-		end_hand(h, HAND_SHORT, HX_OK);
-		break;
-	case UNIT_FAILED:
+	} else if (result->verdict == UNIT_LOST && result->line == 0) {
+		end_hand(h, HAND_FAILED, HX_STALE_FENCE);
+	} else if (result->verdict != UNIT_FAILED) {
+		end_hand(h, result->verdict == UNIT_LOST ? HAND_NO_MORE : HAND_SHORT, HX_OK);
+	} else {
 		end_hand(h, HAND_FAILED, flow_failure(result));
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&h->task, HAND_LOOKING_UP);
-		break;
 	}
 }
 
@@ -413,7 +405,7 @@ static struct act_call batch_hand_call_of(const struct batch_hand *h)
 
 static const TASK_STATES(struct batch_hand) hand_states[] = {
 	[HAND_NEW] = {"new", take_first},
-	[HAND_STARTING] = {"starting an item", take_started, build_start},
+	[HAND_STARTING] = {"starting an item", take_started, build_start, .unknown = HAND_LOOKING_UP},
 	[HAND_LOOKING_UP] = {"looking up its start", take_hand_looked_up, build_hand_look_up},
 	[HAND_ACTING] = {"at an item", batch_hand_take_acted, .act = batch_hand_call_of},
 	[HAND_PROBING] = {"probing", batch_hand_take_probed, .act = batch_hand_call_of},

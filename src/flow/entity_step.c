@@ -155,23 +155,16 @@ static void take_claim_lost(struct entity_step *s)
 
 static void take_claimed(struct entity_step *s, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
+	enum unit_verdict verdict = answer->result->verdict;
+
+	if (verdict == UNIT_WON)
 		hold_claim(s, answer, reached(s, answer->result));
-		break;
-	case UNIT_LOST:
+	else if (verdict == UNIT_LOST)
 		take_claim_lost(s);
-		break;
-	case UNIT_REFUSED:
+	else if (verdict == UNIT_REFUSED)
 		step_end_saying(s, HX_CLAIM_FAILED, "another operation is already in progress");
-		break;
-	case UNIT_FAILED:
+	else
 		step_end(s, flow_failure(answer->result));
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&s->task, STEP_LOOKING_UP_CLAIM);
-		break;
-	}
 }
 
 static void take_claim_looked_up(struct entity_step *s, const struct answer *answer)
@@ -414,43 +407,40 @@ static void unwritable(struct entity_step *s, const char *why)
 	step_end(s, HX_OUTCOME_UNKNOWN);
 }
 
+static void finish_failed(struct entity_step *s, const struct answer *answer)
+{
+	const struct hx_error *error = &answer->result->error;
+
+	if (error->code == HX_DATA_ERROR && s->acted && !s->rewritten++)
+		step_start_finish(s, answer); /* once more: the ids of its rows may have been somebody else's */
+	else if (error->code == HX_DATA_ERROR && s->acted)
+		unwritable(s, error->detail);
+	else if (error->code == HX_DATA_ERROR || (error->code == HX_ACTION_FAILED && !s->acted && step_is_sql(s)))
+		entity_step_fail(s, answer, HX_ACTION_FAILED, slice_str(error->detail));
+	else if (s->acted)
+		step_end_saying(s, HX_OUTCOME_UNKNOWN,
+				"the action was done and the store was lost before that was written");
+	else
+		step_end(s, HX_STORE_UNAVAILABLE);
+}
+
 static void take_finished(struct entity_step *s, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
 
 	s->overrun = s->claimed && result->verdict == UNIT_LOST;
-	switch (result->verdict) {
-	case UNIT_WON:
+	if (result->verdict == UNIT_WON) {
 		tell_along(s, result);
 		finished(s, s->claimed ? left(s, result) : reached(s, result));
-		break;
-	case UNIT_LOST:
-		if (s->claimed)
-			step_end_saying(s, HX_OUTCOME_UNKNOWN,
-					"the claim had passed to somebody else before the step was finished");
-		else
-			step_end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
-		break;
-	case UNIT_REFUSED:
+	} else if (s->overrun) {
+		step_end_saying(s, HX_OUTCOME_UNKNOWN,
+				"the claim had passed to somebody else before the step was finished");
+	} else if (result->verdict == UNIT_LOST) {
+		step_end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
+	} else if (result->verdict == UNIT_REFUSED) {
 		refused(s, answer);
-		break;
-	case UNIT_FAILED:
-		if (result->error.code == HX_DATA_ERROR && s->acted && !s->rewritten++)
-			step_start_finish(s, answer); /* once more: the ids of its rows may have been somebody else's */
-		else if (result->error.code == HX_DATA_ERROR && s->acted)
-			unwritable(s, result->error.detail);
-		else if (result->error.code == HX_DATA_ERROR ||
-			 (result->error.code == HX_ACTION_FAILED && !s->acted && step_is_sql(s)))
-			entity_step_fail(s, answer, HX_ACTION_FAILED, slice_str(result->error.detail));
-		else if (s->acted)
-			step_end_saying(s, HX_OUTCOME_UNKNOWN,
-					"the action was done and the store was lost before that was written");
-		else
-			step_end(s, HX_STORE_UNAVAILABLE);
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&s->task, STEP_LOOKING_UP_FINISH);
-		break;
+	} else {
+		finish_failed(s, answer);
 	}
 }
 
@@ -473,21 +463,13 @@ static void changed(struct entity_step *s, const struct db_rows *rows)
 
 static void take_changed(struct entity_step *s, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
+	if (answer->result->verdict == UNIT_WON) {
 		tell_along(s, answer->result);
 		changed(s, &answer->result->rows[0]);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		step_end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
-		break;
-	case UNIT_FAILED:
+	} else if (answer->result->verdict == UNIT_FAILED) {
 		step_end(s, flow_failure(answer->result));
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&s->task, STEP_LOOKING_UP_CHANGE);
-		break;
+	} else {
+		step_end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
 	}
 }
 
@@ -535,7 +517,7 @@ static const TASK_STATES(struct entity_step) step_states[] = {
 	[STEP_READING] = {"reading", step_take_read, step_build_read},
 	[STEP_AWAITING] = {"awaiting a definition", .then = STEP_READING, .until = offsetof(struct entity_step, asked)},
 	[STEP_ADOPTING] = {"adopting the row", take_adopted, step_build_adopt},
-	[STEP_CLAIMING] = {"claiming", take_claimed, step_build_claim},
+	[STEP_CLAIMING] = {"claiming", take_claimed, step_build_claim, .unknown = STEP_LOOKING_UP_CLAIM},
 	[STEP_LOOKING_UP_CLAIM] = {"looking up its claim", take_claim_looked_up, step_build_look_up},
 	[STEP_RECOVERING] = {"taking over", take_recovered, step_build_recover},
 	[STEP_VALIDATING] = {"validating", take_validated, .act = step_call_validation},
@@ -543,9 +525,9 @@ static const TASK_STATES(struct entity_step) step_states[] = {
 	[STEP_LOOKING_UP_NOTE] = {"looking up whether it is written", take_note_looked_up, step_build_look_up_note},
 	[STEP_ACTING] = {"acting", entity_step_take_acted, .act = step_call_action},
 	[STEP_PROBING] = {"probing", entity_step_take_probed, .act = step_call_probe},
-	[STEP_FINISHING] = {"finishing", take_finished, step_build_finish},
+	[STEP_FINISHING] = {"finishing", take_finished, step_build_finish, .unknown = STEP_LOOKING_UP_FINISH},
 	[STEP_LOOKING_UP_FINISH] = {"looking up its finish", take_finish_looked_up, step_build_look_up},
-	[STEP_CHANGING] = {"changing its data", take_changed, step_build_change},
+	[STEP_CHANGING] = {"changing its data", take_changed, step_build_change, .unknown = STEP_LOOKING_UP_CHANGE},
 	[STEP_LOOKING_UP_CHANGE] = {"looking up its change", take_change_looked_up, step_build_look_up},
 	[STEP_RELEASING] = {"releasing", take_released, step_build_release},
 	[STEP_HOLDING] = {"parking it for a person", left_unknown, step_build_hold},

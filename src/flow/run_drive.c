@@ -337,28 +337,18 @@ static bool is_of_the_store(enum hx_code code)
 
 static void take_moved(struct run_drive *d, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		moved(d, answer, &answer->result->rows[0]);
-		break;
-	case UNIT_LOST:
+	const struct unit_result *result = answer->result;
+
+	if (result->verdict == UNIT_WON)
+		moved(d, answer, &result->rows[0]);
+	else if (result->verdict == UNIT_LOST)
 		run_drive_lost(d, answer);
-		break;
-	case UNIT_REFUSED:
+	else if (result->verdict == UNIT_REFUSED || (d->move.sql && !is_of_the_store(result->error.code)))
 		sql_refused(d, answer);
-		break;
-	case UNIT_FAILED:
-		if (d->move.sql && !is_of_the_store(answer->result->error.code))
-			sql_refused(d, answer);
-		else if (answer->result->error.code == HX_DATA_ERROR)
-			data_refused(d, answer);
-		else
-			rest_a_moment(d, answer);
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&d->task, DRIVE_LOOKING_UP);
-		break;
-	}
+	else if (result->error.code == HX_DATA_ERROR)
+		data_refused(d, answer);
+	else
+		rest_a_moment(d, answer);
 }
 
 static void take_looked_up(struct run_drive *d, const struct answer *answer)
@@ -457,7 +447,7 @@ static const TASK_STATES(struct run_drive) drive_states[] = {
 	[DRIVE_READING] = {"reading the run", run_drive_take_read, build_read},
 	[DRIVE_READING_EVENT] = {"reading events", take_event, build_read_event},
 	[DRIVE_READING_CHILDREN] = {"reading children", take_children, build_read_children},
-	[DRIVE_MOVING] = {"moving", take_moved, run_build_move},
+	[DRIVE_MOVING] = {"moving", take_moved, run_build_move, .unknown = DRIVE_LOOKING_UP},
 	[DRIVE_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
 	[DRIVE_RESTING] = {"resting", take_rested, .until = offsetof(struct run_drive, rests_until)},
 	[DRIVE_LINING_UP] = {"standing in line", take_line, run_build_line},

@@ -538,25 +538,10 @@ static void take_lost(struct run_verb *v, const struct answer *answer)
 
 static void run_verb_take_written(struct run_verb *v, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		if (v->to && !v->in_part)
-			v->version = db_cell(&answer->result->rows[0], 0, 0)->i;
-		if (v->rq->along)
-			v->rq->along->won(v->rq->along, answer->result);
-		end_run_verb(v, HX_OK, NULL);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
+	if (answer->result->verdict == UNIT_WON && v->to && !v->in_part)
+		v->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+	if (!verb_is_decided(v, answer))
 		take_lost(v, answer);
-		break;
-	case UNIT_FAILED:
-		end_run_verb(v, flow_failure(answer->result), NULL);
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&v->task, VERB_LOOKING_UP);
-		break;
-	}
 }
 
 static void take_looked_up(struct run_verb *v, const struct answer *answer)
@@ -582,11 +567,14 @@ static const char *run_verb_words(const struct run_verb *v)
 
 static const TASK_STATES(struct run_verb) run_verb_states[] = {
 	[VERB_NEW] = {"new", take_new},
-	[VERB_STARTING] = {"starting the run", verb_take_started, verb_build_start},
+	[VERB_STARTING] = {"starting the run", verb_take_started, verb_build_start, .unknown = VERB_LOOKING_UP},
 	[VERB_FINDING] = {"finding it by its key", verb_take_found, verb_build_find},
 	[VERB_READING] = {"reading", run_verb_take_read, verb_build_read},
 	[VERB_FUNCTION] = {"reading its journal", function_verb_take, function_verb_read},
-	[VERB_WRITING] = {.words = run_verb_words, .take = run_verb_take_written, .commit = verb_build_write},
+	[VERB_WRITING] = {.words = run_verb_words,
+			  .take = run_verb_take_written,
+			  .commit = verb_build_write,
+			  .unknown = VERB_LOOKING_UP},
 	[VERB_LOOKING_UP] = {"looking up its op", take_looked_up, build_look_up},
 	[VERB_DONE] = {"done"},
 };

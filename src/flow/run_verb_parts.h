@@ -1,6 +1,7 @@
 /* What the two files of the run's verbs share: run_verb.c decides, run_verb_units.c writes. */
 #pragma once
 
+#include "flow/answer.h"
 #include "flow/run_verb.h"
 
 /* Lines of the reading unit after those of run_read(). */
@@ -39,6 +40,18 @@ static inline void end_unchanged(struct run_verb *v)
 	v->changed = false;
 	v->joins = false;
 	end_run_verb(v, HX_OK, NULL);
+}
+
+/* True: its unit was committed, or has failed, and the verb ends with that. False: others were first. */
+static inline bool verb_is_decided(struct run_verb *v, const struct answer *answer)
+{
+	enum unit_verdict verdict = answer->result->verdict;
+
+	if (verdict == UNIT_WON && v->rq->along)
+		v->rq->along->won(v->rq->along, answer->result);
+	if (verdict == UNIT_WON || verdict == UNIT_FAILED)
+		end_run_verb(v, verdict == UNIT_WON ? HX_OK : flow_failure(answer->result), NULL);
+	return task_is_done(&v->task);
 }
 
 /* Of what goes along: it says that all this was done before. True: the verb ends with that. */

@@ -34,26 +34,12 @@ void verb_start(struct run_verb *v, const struct answer *answer)
 
 void verb_take_started(struct run_verb *v, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		if (v->rq->along)
-			v->rq->along->won(v->rq->along, answer->result);
-		end_run_verb(v, HX_OK, NULL);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		v->subject = 0;
-		v->created = false;
-		if (!verb_ends_along(v, answer))
-			task_go(&v->task, VERB_FINDING);
-		break;
-	case UNIT_FAILED:
-		end_run_verb(v, flow_failure(answer->result), NULL);
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&v->task, VERB_LOOKING_UP);
-		break;
-	}
+	if (verb_is_decided(v, answer))
+		return;
+	v->subject = 0;
+	v->created = false;
+	if (!verb_ends_along(v, answer))
+		task_go(&v->task, VERB_FINDING);
 }
 
 /* What a start was lost to may have ended, or begun, before it is found: then it is started after all. */

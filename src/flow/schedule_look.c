@@ -154,32 +154,23 @@ static void schedule_look_read_again(struct schedule_look *l)
 
 static void take_moved(struct schedule_look *l, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
+	enum unit_verdict verdict = answer->result->verdict;
+
+	l->there = verdict == UNIT_LOST ? answer->result->line > 0 : l->there;
+	if (verdict == UNIT_WON) {
 		schedule_look_count(l);
 		l->lost = false;
 		task_go(&l->task, LOOK_READING);
-		break;
-	case UNIT_LOST:
-		l->there = answer->result->line > 0;
-		if (l->there)
-			schedule_look_go_on(l, answer);
-		else
-			schedule_look_read_again(l);
-		break;
-	case UNIT_UNKNOWN:
-		task_go(&l->task, LOOK_READING);
-		break;
-	case UNIT_REFUSED:
-	case UNIT_FAILED:
-		if (answer->result->verdict == UNIT_REFUSED && l->start.run && l->start.run->definition->is_function)
-			schedule_look_fail(l, answer,
-					   "there is no such workflow here, and nobody polls for such a function");
-		else if (flow_failure(answer->result) == HX_DATA_ERROR)
-			schedule_look_rest(l, answer, HX_DATA_ERROR);
-		else
-			task_end(&l->task, flow_failure(answer->result));
-		break;
+	} else if (verdict == UNIT_LOST && l->there) {
+		schedule_look_go_on(l, answer);
+	} else if (verdict == UNIT_LOST) {
+		schedule_look_read_again(l);
+	} else if (verdict == UNIT_REFUSED && l->start.run && l->start.run->definition->is_function) {
+		schedule_look_fail(l, answer, "there is no such workflow here, and nobody polls for such a function");
+	} else if (flow_failure(answer->result) == HX_DATA_ERROR) {
+		schedule_look_rest(l, answer, HX_DATA_ERROR);
+	} else {
+		task_end(&l->task, flow_failure(answer->result));
 	}
 }
 
@@ -229,7 +220,7 @@ static const TASK_STATES(struct schedule_look) look_states[] = {
 	[LOOK_READING] = {"reading", schedule_look_take_read, build_read},
 	[LOOK_READING_ACCOUNT] = {"reading its account", take_account, build_account},
 	[LOOK_READING_OPEN] = {"reading what is to be cancelled", take_open, build_open},
-	[LOOK_MOVING] = {"leaving a slot", take_moved, build_move},
+	[LOOK_MOVING] = {"leaving a slot", take_moved, build_move, .unknown = LOOK_READING},
 	[LOOK_RESTING] = {"putting it off", take_rested, build_rest},
 	[LOOK_DONE] = {"done"},
 };

@@ -6,7 +6,7 @@
  *		[ERRAND_READING] = {"reading", take_read, read_errand},
  *		[ERRAND_ACTING] = {"acting", take_acted, .act = call_of},
  *		[ERRAND_RESTING] = {"resting", take_rested, .until = offsetof(struct errand, rests_until)},
- *		[ERRAND_WRITING] = {"writing", take_written, write_errand},
+ *		[ERRAND_WRITING] = {"writing", take_written, write_errand, .unknown = ERRAND_READING},
  *		[ERRAND_DONE] = {"done"},
  *	};
  *	TASK_KIND_STAMPED(errand_kind, "errand", struct errand, errand_states);
@@ -14,7 +14,9 @@
  * The first state is that of a task which waits for its START, the last its end: both want nothing, and the last takes no
  * answer. In between a state wants one thing:
  *
- *   commit   a unit, by the function that adds its lines. It has the kind's op by then
+ *   commit   a unit, by the function that adds its lines. It has the kind's op by then. If nobody knows whether it was
+ *            committed, the task goes to `unknown`, where its op is looked up or its rows are read again; a state without
+ *            one takes that answer as any other
  *   act      a call
  *   until    a sleep, to a moment that stands in the task; and to another one, `latest`, if somebody else looks meanwhile
  *
@@ -35,6 +37,7 @@
 		size_t until;                                                                                          \
 		size_t latest;                                                                                         \
 		int then;                           /* instead of `take`: whatever the answer, it goes there */        \
+		int unknown;                        /* instead of `take`: an unknown verdict leads there */            \
 		const char *(*words)(const type *); /* instead of `where`: where that is not all */                    \
 	}
 
@@ -50,6 +53,8 @@
 #define TASK_KIND(kind_, name_, type, states, ...)                                                                     \
 	static void kind_##_take(struct task *task, const struct answer *answer)                                       \
 	{                                                                                                              \
+		if (task_asks_anew(task, states[task->at].unknown, answer))                                            \
+			return;                                                                                        \
 		if (states[task->at].take)                                                                             \
 			states[task->at].take((type *)task, answer);                                                   \
 		else                                                                                                   \
@@ -85,6 +90,8 @@
 
 /* ---- of these three ---- */
 
+/* True: nobody knows what became of its unit, and it has gone where that is found out. */
+bool task_asks_anew(struct task *task, int unknown, const struct answer *answer);
 void task_pass(struct task *task, int then);
 /* The unit is the kind's to fill. */
 void task_ask_unit(const struct task *task, struct ask *ask);

@@ -10,6 +10,14 @@ const char *act_outcome_name(enum act_outcome outcome)
 	return names[outcome];
 }
 
+bool task_asks_anew(struct task *task, int unknown, const struct answer *answer)
+{
+	if (!unknown || answer->result->verdict != UNIT_UNKNOWN)
+		return false;
+	task_go(task, unknown);
+	return true;
+}
+
 void task_pass(struct task *task, int then)
 {
 	ASSERT(then > 0); /* a task that is done takes no answer */

@@ -51,7 +51,7 @@ static const char *words(const struct errand *e)
 
 static const TASK_STATES(struct errand) errand_states[] = {
 	[ERRAND_NEW] = {"new", .then = ERRAND_WRITING},
-	[ERRAND_WRITING] = {"writing", take_written, build_write},
+	[ERRAND_WRITING] = {"writing", take_written, build_write, .unknown = ERRAND_RESTING},
 	[ERRAND_ACTING] = {.words = words, .take = take_acted, .act = call_of},
 	[ERRAND_RESTING] = {"resting", take_rested, .until = offsetof(struct errand, rests_until)},
 	[ERRAND_DONE] = {"done"},
@@ -71,7 +71,8 @@ static struct ask next_ask(struct errand *e, struct unit *unit, const struct ans
 static void each_state_asks_for_its_own(void **state)
 {
 	struct errand e = {.op = 42};
-	struct answer answer = {.id = 7, .mono = {1000}};
+	struct unit_result won = {.verdict = UNIT_WON};
+	struct answer answer = {.id = 7, .mono = {1000}, .result = &won};
 	struct unit unit;
 	struct ask ask;
 
@@ -97,10 +98,26 @@ static void each_state_asks_for_its_own(void **state)
 	assert_string_equal(errand_kind.where(&e.task), "done");
 }
 
+static void what_nobody_knows_is_found_out(void **state)
+{
+	struct unit_result unknown = {.verdict = UNIT_UNKNOWN};
+	struct answer answer = {.id = 7, .result = &unknown};
+	struct errand e = {.op = 42};
+	struct unit unit;
+
+	(void)state;
+	task_init(&e.task, &errand_kind, /* topic= */ 0);
+	assert_int_equal(next_ask(&e, &unit, &answer).kind, ASK_COMMIT);
+	assert_int_equal(next_ask(&e, &unit, &answer).kind, ASK_SLEEP);
+	assert_string_equal(errand_kind.where(&e.task), "resting");
+	assert_int_equal(e.attempt, 0); /* its function was not asked */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_state_asks_for_its_own),
+		cmocka_unit_test(what_nobody_knows_is_found_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
