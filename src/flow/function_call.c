@@ -9,14 +9,6 @@
 
 #define TRIES_MAX 64 /* of a write that others were faster than */
 
-DB_STMT(stmt_beat, "function_beat", "iitti", "i",
-	"UPDATE hx_subject SET until = CASE WHEN until > hx_now_ms() + ?5 THEN until ELSE hx_now_ms() + ?5 END WHERE id = ?1"
-	" AND fence = ?2" /* mutant: function-beat-fence -> " AND ?2 = ?2" */
-	" AND status = ?3"
-	" AND owner = ?4"
-	" RETURNING until",
-	.fenced = true);
-
 enum { CALL_NEW, CALL_READING, CALL_WRITING, CALL_BEATING, CALL_DONE };
 
 static void end_refused(struct function_call *c)
@@ -76,21 +68,15 @@ static void call_written(struct function_call *c, const struct answer *answer)
 	const struct unit_result *result = answer->result;
 	bool beats = c->task.at == CALL_BEATING;
 
-	switch (result->verdict) {
-	case UNIT_WON:
+	if (result->verdict == UNIT_WON) {
 		c->until_ms = c->work.turn_ends ? 0 : c->until_ms;
 		if (beats || (!c->work.frees && strcmp(c->work.to, c->work.row.status) == 0))
 			c->until_ms = db_cell(&result->rows[0], 0, 0)->i;
 		task_end(&c->task, HX_OK);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-	case UNIT_UNKNOWN:
-		call_again(c);
-		break;
-	case UNIT_FAILED:
+	} else if (result->verdict == UNIT_FAILED) {
 		task_end(&c->task, flow_failure(result));
-		break;
+	} else {
+		call_again(c);
 	}
 }
 
@@ -105,9 +91,7 @@ static void build_beat(const struct function_call *c, struct unit *unit)
 {
 	const struct function_row *row = &c->work.row;
 
-	unit_touch(unit, row->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_beat, db_int(row->subject), db_int(row->fence), db_str(row->status),
-		 db_text(row->worker), db_int(c->rq->lease_ms ? c->rq->lease_ms : row->lease_ms));
+	function_keep(unit, row, c->rq->lease_ms ? c->rq->lease_ms : row->lease_ms);
 }
 
 TASK_UNIT(build_call_write, struct function_call, c, function_write(unit, &c->stamp, &c->work));

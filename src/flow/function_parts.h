@@ -53,3 +53,5 @@ void function_write_kids(struct unit *unit, const struct stamp *stamp, const str
 void function_describe(struct function_work *w);
 /* Of a read with `failed`. */
 int64_t function_follows_n(const struct unit_result *result);
+/* Its turn goes on for at least so long: a verdict. Of a heartbeat, and of a call that leaves the status as it is. */
+void function_keep(struct unit *unit, const struct function_row *row, int64_t lease_ms);

@@ -121,10 +121,10 @@ DB_STMT(stmt_run, "function_write_run", "itttiitti", "",
 	" completed_at = CASE WHEN ?8 IS NOT NULL THEN ?6 END, step_status = ?7, times_out_at = coalesce(?9, times_out_at)"
 	" WHERE subject = ?1");
 
-/* The turn goes on: its lease is never shortened. ?5: the worker's name. */
+/* The turn goes on: its lease is never shortened. */
 DB_STMT(stmt_keep, "function_keep", "iitti", "i",
 	"UPDATE hx_subject SET until = CASE WHEN until > hx_now_ms() + ?5 THEN until ELSE hx_now_ms() + ?5 END WHERE id = ?1"
-	" AND fence = ?2"
+	" AND fence = ?2" /* mutant: function-beat-fence -> " AND ?2 = ?2" */
 	" AND status = ?3"
 	" AND owner = ?4"
 	" RETURNING until",
@@ -549,16 +549,22 @@ bool function_prepare(struct function_work *w)
 	return !w->arena->failed;
 }
 
+void function_keep(struct unit *unit, const struct function_row *row, int64_t lease_ms)
+{
+	unit_touch(unit, row->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_keep, db_int(row->subject), db_int(row->fence), db_str(row->status),
+		 db_text(row->worker), db_int(lease_ms));
+}
+
 static void add_subject(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
 {
 	const struct function_row *row = &w->row;
 
-	unit_touch(unit, row->subject);
 	if (!w->shifts && !w->frees && row->owned && strcmp(w->to, row->status) == 0) {
-		UNIT_ADD(unit, UNIT_VERDICT, &stmt_keep, db_int(row->subject), db_int(row->fence), db_str(row->status),
-			 db_text(row->worker), db_int(w->lease_ms));
+		function_keep(unit, row, w->lease_ms);
 		return;
 	}
+	unit_touch(unit, row->subject);
 	DEBUG_ASSERT(ways_lead(&run_ways, NULL, slice_str(row->status), slice_str(w->to)));
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_move, db_str(w->to), db_str(row->status), db_int(row->row_version),
 		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(row->subject), db_int(w->frees),

@@ -64,6 +64,9 @@ static inline int set_up(void **state)
 	world.session = session_new(world.store, store_open_hasty(world.store, "session"));
 	world.reader = session_new(world.store, store_open_hasty(world.store, "reader"));
 	world.watcher = store_raw(world.store);
+	/* What a run is migrated to. */
+	PQclear(PQexec(world.watcher, "INSERT INTO hx_definition (name, version, text, at) SELECT w, 2, '{}', 0"
+				      " FROM unnest(ARRAY['order', 'await', 'sign', 'parcel']) AS w"));
 	world.side[0] = side_new(world.store, "side_a");
 	world.side[1] = side_new(world.store, "side_b");
 	world.next_id = FIRST_ID;
@@ -287,13 +290,14 @@ static inline void run_again(const struct meeting *m, const struct pair *pair)
 /* The tables in which it stands. */
 static inline enum ledger ledger_of(enum fixture fixture)
 {
-	return fixture_is_gate(fixture)      ? LEDGER_GATE
-	       : fixture_is_job(fixture)     ? LEDGER_JOBS
-	       : fixture_is_account(fixture) ? LEDGER_ACCOUNTS
-	       : fixture_is_bulk(fixture)    ? LEDGER_BULKS
-	       : fixture_is_run(fixture)     ? LEDGER_RUNS
-	       : fixture_is_batch(fixture)   ? LEDGER_BATCHES
-					     : LEDGER_SUBJECTS;
+	static const enum ledger ledgers[] = {
+		[OF_SUBJECT] = LEDGER_SUBJECTS, [OF_GATE] = LEDGER_GATE,          [OF_JOB] = LEDGER_JOBS,
+		[OF_ACCOUNT] = LEDGER_ACCOUNTS, [OF_BULK] = LEDGER_BULKS,         [OF_RUN] = LEDGER_RUNS,
+		[OF_BATCH] = LEDGER_BATCHES,    [OF_FUNCTION] = LEDGER_FUNCTIONS, [OF_SCHEDULE] = LEDGER_SCHEDULES,
+		[OF_HOOK] = LEDGER_HOOKS,
+	};
+
+	return ledgers[fixture_of(fixture)];
 }
 
 /* Both sides have ended: what they were told, and what the tables say. */
@@ -594,7 +598,7 @@ static inline void check_ends(struct pair *pair, bool whole)
 	static const bool commits[][2] = {{true, true}, {false, true}, {true, false}};
 	bool stale = pair->player[0].stale || pair->player[1].stale;
 	bool batch = fixture_is_batch(pair->fixture);
-	bool brief = (fixture_is_gate(pair->fixture) || fixture_is_run(pair->fixture) || batch) && !whole;
+	bool brief = (fixture_of(pair->fixture) == OF_GATE || fixture_is_run(pair->fixture) || batch) && !whole;
 	bool once = stale || brief || (batch && pair->fixture != FIXTURE_BATCH_OWNED);
 
 	if (brief && stale)
@@ -606,16 +610,13 @@ static inline void check_ends(struct pair *pair, bool whole)
 	}
 }
 
-/* Subjects, gate records, jobs, accounts, bulks, runs and batches have nothing to do with each other; a stale belief needs a belief. */
+/* What is not of one noun has nothing to do with each other; a stale belief needs a belief. */
 static inline bool meets(const struct player *player, enum fixture fixture)
 {
 	const struct unit_kind *kind = player->kind;
-	bool needs_belief = kind->gate || kind->job || kind->account || kind->bulk || kind->run || kind->batch;
 
-	return kind->gate == fixture_is_gate(fixture) && kind->job == fixture_is_job(fixture) &&
-	       kind->account == fixture_is_account(fixture) && kind->bulk == fixture_is_bulk(fixture) &&
-	       kind->run == fixture_is_run(fixture) && kind->batch == fixture_is_batch(fixture) && !kind->variant &&
-	       (!player->stale || !needs_belief || kind->believes);
+	return kind->of == fixture_of(fixture) && !kind->variant &&
+	       (!player->stale || kind->of == OF_SUBJECT || kind->believes);
 }
 
 /* Is there such a unit here? What is to be written to a run or a batch depends on what was read. */

@@ -125,7 +125,7 @@ static const struct unit_kind *draw_kind(bool alone)
 	const struct unit_kind *kind = &unit_kinds[draw(unit_kinds_n)];
 
 	/* Of jobs test_job_claim tells, on both stores, of batches test_batch_random; accounts and bulks have no set form. */
-	while ((kind->alone && !alone) || kind->job || kind->account || kind->bulk || kind->batch || kind->own_clock ||
+	while ((kind->alone && !alone) || (kind->of > OF_GATE && kind->of != OF_RUN) || kind->own_clock ||
 	       (kind->seldom && draw(6)))
 		kind = &unit_kinds[draw(unit_kinds_n)];
 	return kind;
@@ -150,9 +150,9 @@ static void make_batch(void)
 		session_reset(world.session[i]);
 	for (size_t u = 0; u < n && taken + 2 <= SUBJECTS && runs_taken < RUNS;) {
 		const struct unit_kind *kind = draw_kind(/* alone= */ u == 0);
-		size_t a = kind->run ? 0 : order[taken++], b = kind->touches_two ? order[taken++] : a;
+		size_t a = kind->of == OF_RUN ? 0 : order[taken++], b = kind->touches_two ? order[taken++] : a;
 		struct kind_args args = {
-			.subject = kind->run ? draw_run(run_order[runs_taken++]) : world.ids[a],
+			.subject = kind->of == OF_RUN ? draw_run(run_order[runs_taken++]) : world.ids[a],
 			.other = world.ids[b],
 			.stamp = {.op = world.next_op, .at = {world.next_op * 7}, .node = draw(2) ? "here" : "there"},
 			.version = believed(world.known[a].version),

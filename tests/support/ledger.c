@@ -97,9 +97,9 @@ static const struct db_stmt stmt_runs = {
 		"r.subject") ", r.expired, s.status, s.version, s.doubt, r.run_key,"
 			     " r.requester, r.input, r.output, r.error, r.at_step, r.attempt, r.redo, r.step_status, r.awaits,"
 			     " r.job % 100000, r.undo, " SIDE_OF_NOW("r.step_started_at") ", " SIDE_OF_NOW("r.wait_until") ", " SIDE_OF_NOW("r.due_at") ", " SIDE_OF_NOW(
-				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") ", r.stood_attempt, " SIDE_OF_NOW("r.stood_started_at") ", r.stood_status, r.stood_error FROM hx_run r JOIN hx_subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
+				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") ", r.stood_attempt, " SIDE_OF_NOW("r.stood_started_at") ", r.stood_status, r.stood_error, r.definition_version, r.restarted_by % 100000 FROM hx_run r JOIN hx_subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
 	.in = "i",
-	.out = "iitiitttttiiittiitttttittt",
+	.out = "iitiitttttiiittiitttttitttii",
 };
 
 static const struct db_stmt stmt_steps = {
@@ -185,6 +185,71 @@ static const struct db_stmt stmt_batch_jobs = {
 		"j.subject") " ORDER BY j.subject",
 	.in = "i",
 	.out = "itt",
+};
+
+/* A function of this number, called as runs are, with its journal; what was made beside it is a run of the same key. */
+static const struct db_stmt stmt_functions = {
+	.name = "ledger_functions",
+	.sql = "SELECT " NAME_OF(
+		"r.subject") ", s.status, s.version, s.fence, r.output, r.error, r.awaits, r.asked, f.seq, f.taken_seq, f.revision,"
+			     " f.entries_n, f.body_hash, f.awaits, f.lapses, f.worker, " SIDE_OF_NOW("f.turn_at") ", " SIDE_OF_NOW(
+				     "f.due_at") ", " SIDE_OF_NOW("r.completed_at") " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
+										    " JOIN hx_function f ON f.subject = r.subject" RUNS_OF_NUMBER(
+											    "r.subject") " ORDER BY r.subject",
+	.in = "i",
+	.out = "itiittttiiiittitttt",
+};
+
+static const struct db_stmt stmt_function_entries = {
+	.name = "ledger_function_entries",
+	.sql = "SELECT e.i, e.kind, e.name, e.seq, e.state, e.attempt, e.redo, e.output, e.error, e.awaits FROM hx_entry e"
+	       " WHERE e.run = ?1 ORDER BY e.i",
+	.in = "i",
+	.out = "ittitiittt",
+};
+
+/* A schedule of this number, whatever id it has; the slots that wait; and what was started in its workspace. */
+#define OF_ITS_WORKSPACE(table) "{join} WHERE " table ".workspace = 'w' || ?1"
+
+static const struct db_stmt stmt_schedules = {
+	.name = "ledger_schedules",
+	.sql = "SELECT " NAME_OF("c.subject") ", s.status, s.version, c.text, c.paused, c.revision, c.slot_at, " SIDE_OF_NOW(
+		"c.due_at") ", c.last_slot,"
+			    " c.last_run % 100000, c.started, c.skipped, c.missed FROM hx_schedule c JOIN hx_subject s ON s.id = c.subject" OF_ITS_WORKSPACE(
+				    "c"),
+	.in = "i",
+	.out = "ititiiitiiiii",
+};
+
+static const struct db_stmt stmt_schedule_slots = {
+	.name = "ledger_schedule_slots",
+	.sql = "SELECT w.slot_at, w.backfill FROM hx_schedule_slot w JOIN hx_schedule c ON c.subject = w.schedule" OF_ITS_WORKSPACE(
+		"c") " ORDER BY w.slot_at",
+	.in = "i",
+	.out = "ii",
+};
+
+static const struct db_stmt stmt_started_runs = {
+	.name = "ledger_started_runs",
+	.sql = "SELECT r.subject % 100000, r.run_key, s.status FROM hx_run r JOIN hx_subject s ON s.id = r.subject" OF_ITS_WORKSPACE(
+		"r") " ORDER BY r.run_key",
+	.in = "i",
+	.out = "itt",
+};
+
+static const struct db_stmt stmt_started_jobs = {
+	.name = "ledger_started_jobs",
+	.sql = "SELECT j.subject % 100000, j.job_key, j.action FROM hx_job j" OF_ITS_WORKSPACE(
+		"j") " ORDER BY j.subject",
+	.in = "i",
+	.out = "itt",
+};
+
+static const struct db_stmt stmt_seen = {
+	.name = "ledger_seen",
+	.sql = "SELECT h.name, " SIDE_OF_NOW("h.until") " FROM hx_hook_seen h WHERE h.hook = 'h' || ?1 ORDER BY h.name",
+	.in = "i",
+	.out = "tt",
 };
 
 static void write_hash(struct slice bytes, struct strbuf *out)
@@ -297,6 +362,13 @@ static const struct part parts_of[][PARTS_MAX] = {
 			    {&stmt_batch_account, "its account"},
 			    {&stmt_batch_entries, "entry"},
 			    {&stmt_batch_jobs, "job"}},
+	[LEDGER_FUNCTIONS] = {{&stmt_functions, "function"},
+			      {&stmt_function_entries, "entry"},
+			      {&stmt_events, "event"}},
+	[LEDGER_SCHEDULES] = {{&stmt_schedules, "schedule"},
+			      {&stmt_schedule_slots, "slot"},
+			      {&stmt_started_runs, "run"}},
+	[LEDGER_HOOKS] = {{&stmt_seen, "seen"}, {&stmt_started_runs, "run"}, {&stmt_started_jobs, "job"}},
 };
 
 static void build(struct unit *unit, int64_t id, const struct part *part, struct arena *arena)
@@ -399,6 +471,12 @@ static void write_job_cell(const struct db_stmt *stmt, size_t column, const stru
 		strbuf_add_str(out, " some");
 }
 
+/* What it returns first is the id, or the time, of a turn. */
+static bool is_of_turn(const char *name)
+{
+	return strcmp(name, "function_claim") == 0 || strcmp(name, "function_keep") == 0;
+}
+
 void ledger_write_rows(const struct unit *unit, const struct unit_result *result, struct strbuf *out)
 {
 	for (unsigned line = 0; line < unit->lines_n; line++) {
@@ -408,6 +486,7 @@ void ledger_write_rows(const struct unit *unit, const struct unit_result *result
 		bool is_job = strncmp(unit->lines[line].stmt->name, "job_", 4) == 0;
 		bool is_account = strcmp(unit->lines[line].stmt->name, "account_read_entry") == 0;
 		bool is_item = strcmp(unit->lines[line].stmt->name, "item_read_left") == 0;
+		bool is_turn = is_of_turn(unit->lines[line].stmt->name);
 
 		for (size_t row = 0; row < rows->n; row++) {
 			strbuf_addf(out, "  line %u:", line);
@@ -416,7 +495,7 @@ void ledger_write_rows(const struct unit *unit, const struct unit_result *result
 					write_gate_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
 				else if (is_job)
 					write_job_cell(unit->lines[line].stmt, c, db_cell(rows, row, c), out);
-				else if ((!is_read || c != 3) && (!is_account || c != 0) &&
+				else if ((!is_read || c != 3) && (!(is_account || is_turn) || c != 0) &&
 					 (!is_item || c != ITEM_DUE_AT) &&
 					 !write_name(unit, db_cell(rows, row, c), out))
 					write_cell(db_cell(rows, row, c), out);

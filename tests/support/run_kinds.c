@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/id.h"
 #include "flow/job_work.h"
 #include "flow/run_verb.h"
 
@@ -28,8 +29,8 @@
 
 /* ---- definitions ---- */
 
-/* Parsed once, and kept as long as the program lives. */
-static const struct run_machine *machine_named(struct slice name)
+/* Parsed once, and kept as long as the program lives. All have a second version, which says the same. */
+static const struct run_machine *machine_named(struct slice name, int64_t version)
 {
 	static const char *const texts[DEFINITIONS_N][2] = {
 		{"order", "{\"workflow\":\"order\"," ACTIONS RESERVE "," CHARGE "]}"},
@@ -43,7 +44,8 @@ static const struct run_machine *machine_named(struct slice name)
 		{"narrow", "{\"workflow\":\"narrow\",\"limits\":{\"concurrency\":{\"max\":1}}," ACTIONS CHARGE "]}"},
 	};
 	static struct arena arena;
-	static const struct run_machine *machines[DEFINITIONS_N];
+	static const struct run_machine *machines[DEFINITIONS_N][2];
+	bool second = version == 2;
 
 	for (size_t i = 0; i < DEFINITIONS_N; i++) {
 		const struct run_definition *definition;
@@ -51,25 +53,25 @@ static const struct run_machine *machine_named(struct slice name)
 
 		if (!slice_is(name, texts[i][0]))
 			continue;
-		if (machines[i])
-			return machines[i];
+		if (machines[i][second])
+			return machines[i][second];
 		if (!arena.max_bytes)
 			arena_init(&arena, 16u << 20);
 		findings_init(&findings, &arena);
 		run_definition_parse(texts[i][0], slice_str(texts[i][1]), &arena, &findings, &definition);
 		assert_non_null(definition);
-		return machines[i] = run_machine_new(definition, 1, &arena);
+		return machines[i][second] = run_machine_new(definition, 1 + second, &arena);
 	}
 	return NULL;
 }
 
-static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
+const struct run_machine *kind_machine_of(const void *context, struct slice workflow, int64_t version)
 {
-	(void)context, (void)version;
-	return machine_named(workflow);
+	(void)context;
+	return machine_named(workflow, version);
 }
 
-static const struct run_policy policy = {.lease_ms = HOUR_MS, .machine_of = machine_of};
+static const struct run_policy policy = {.lease_ms = HOUR_MS, .machine_of = kind_machine_of};
 
 /* ---- what units borrow ---- */
 
@@ -175,7 +177,7 @@ static const struct unit_result *read_run(const struct kind_args *args, struct a
 
 static bool read_row(const struct kind_args *args, struct arena *arena, struct run_row *ret_row)
 {
-	return run_row_take(read_run(args, arena), machine_of, /* context= */ NULL, arena, ret_row) == HX_OK;
+	return run_row_take(read_run(args, arena), kind_machine_of, /* context= */ NULL, arena, ret_row) == HX_OK;
 }
 
 /* Gives the task what the unit reads that it asks for. */
@@ -199,6 +201,49 @@ static void read_for(struct task *task, const struct kind_args *args, struct are
 	task->kind->take(task, &answer);
 }
 
+struct arena *kind_arena(const struct kind_args *args)
+{
+	return &run_ask_of(args)->arena;
+}
+
+struct slice kind_workspace(const struct kind_args *args)
+{
+	return slice_str(run_ask_of(args)->workspace);
+}
+
+const struct unit_result *kind_execute(const struct kind_args *args, struct unit *unit, struct arena *arena)
+{
+	return execute(args->db, unit, arena);
+}
+
+void kind_build_write(struct unit *unit, const struct kind_args *args, struct task *task, const char *named,
+		      struct arena *arena)
+{
+	static struct id_source ids;
+	struct answer answer = answer_of(args);
+
+	id_source_init(&ids, 1);
+	answer.ids = &ids;
+	answer.kind = ANSWER_START;
+	for (;;) {
+		struct unit *asked = arena_alloc(arena, sizeof *asked);
+		struct ask ask = {.unit = asked};
+
+		assert_non_null(asked);
+		task->kind->take(task, &answer);
+		task->kind->ask(task, &ask);
+		if (ask.kind != ASK_COMMIT)
+			return;
+		if (named ? strcmp(asked->lines[0].stmt->name, named) == 0 : asked->op != 0) {
+			ask.unit = unit;
+			task->kind->ask(task, &ask);
+			return;
+		}
+		answer.kind = ANSWER_COMMIT;
+		answer.result = execute(args->db, asked, arena);
+	}
+}
+
 /* ---- creating ---- */
 
 static void create_as(struct unit *unit, const struct kind_args *args, const char *workflow, int64_t id, bool own_key)
@@ -208,7 +253,7 @@ static void create_as(struct unit *unit, const struct kind_args *args, const cha
 				.workspace = slice_str(ask->workspace),
 				.requester = slice_str("me"),
 				.key = slice_str(own_key ? ask->key : "key"),
-				.machine = machine_named(slice_str(workflow)),
+				.machine = machine_named(slice_str(workflow), 1),
 				.input = slice_str("{}")};
 
 	run_create(unit, &args->stamp, &spec);
@@ -535,6 +580,30 @@ void run_expire_old(struct unit *unit, const struct kind_args *args)
 
 	if (read_row(args, &ask->arena, &row) && run_is_terminal(row.status))
 		run_expire(unit, args->subject, HOUR_MS);
+}
+
+/* From its first step on. */
+void run_restart_first(struct unit *unit, const struct kind_args *args)
+{
+	struct run_ask *ask = run_ask_of(args);
+	struct run_row row;
+
+	if (!read_row(args, &ask->arena, &row) || row.expired)
+		return;
+	ask->verb.kind = RUN_RESTART;
+	ask->verb.name = slice_str(row.machine->definition->steps[0].name);
+	ask->verb.requester = slice_str("me");
+	build_verb(unit, args, ask);
+}
+
+void run_migrate_next(struct unit *unit, const struct kind_args *args)
+{
+	struct run_ask *ask = run_ask_of(args);
+
+	ask->verb.kind = RUN_MIGRATE;
+	ask->verb.definition_version = 2;
+	ask->verb.requester = slice_str("me");
+	build_verb(unit, args, ask);
 }
 
 /* ---- its job ---- */

@@ -37,9 +37,24 @@ kind_build run_cancel, run_cancel_at; /* at: of one that is owned, by the versio
 kind_build run_pause, run_resume, run_retry, run_approve, run_resolve_done, run_resolve_not_done;
 kind_build run_event, run_event_own; /* with an id that others send too, and with one of its own */
 kind_build run_expire_old;
+kind_build run_restart_first, run_migrate_next; /* to version 2, which says the same */
 /* By the worker of its job. */
 kind_build run_job_claim, run_job_complete, run_job_fail, run_job_fail_for_good, run_job_lapse;
 /* As a claim leaves it, but of this job, not of the next in its queue. */
 kind_build run_job_take;
+
+/* ---- for the kinds of others ---- */
+
+/* What a unit borrows lies here; and its workspace. */
+struct arena *kind_arena(const struct kind_args *args);
+struct slice kind_workspace(const struct kind_args *args);
+const struct run_machine *kind_machine_of(const void *context, struct slice workflow, int64_t version);
+const struct unit_result *kind_execute(const struct kind_args *args, struct unit *unit, struct arena *arena);
+/*
+ * Starts a task, and gives it what it reads, up to the unit that it writes: the first that has an op, or whose first statement is so
+ * named. Where it would write nothing, the unit stays empty.
+ */
+void kind_build_write(struct unit *unit, const struct kind_args *args, struct task *task, const char *named,
+		      struct arena *arena);
 
 #endif

@@ -11,7 +11,7 @@
  *
  * The account of number n is called "a" and that number.
  *
- * Bulks are called as runs are: see bulk_kinds.h.
+ * Bulks, functions, schedules and hooks are called as runs are: see bulk_kinds.h, function_kinds.h, schedule_kinds.h.
  *
  * Gate records are called by numbers too: the key of record n is kind_gate_key(n), a token is a number, and whoever
  * acquires one takes its op for a token.
@@ -41,16 +41,25 @@ struct kind_args {
 	bool stale;    /* what they have read is one move old */
 };
 
+/* What a unit is about, in the order of the fixtures. */
+enum kind_of {
+	OF_SUBJECT,
+	OF_GATE, /* a record of it */
+	OF_JOB,
+	OF_ACCOUNT,
+	OF_BULK,
+	OF_RUN,   /* or the job of one */
+	OF_BATCH, /* or the account of one */
+	OF_FUNCTION,
+	OF_SCHEDULE,
+	OF_HOOK, /* a delivery to one */
+};
+
 struct unit_kind {
 	const char *name;
 	void (*build)(struct unit *unit, const struct kind_args *args);
 	bool touches_two;
-	bool gate;     /* it is about a gate record */
-	bool job;      /* it is about a job */
-	bool account;  /* it is about an account */
-	bool bulk;     /* it is about a bulk */
-	bool run;      /* it is about a run, or the job of one */
-	bool batch;    /* it is about a batch, or the account of one */
+	enum kind_of of;
 	bool believes; /* of a gate record: the token counts */
 	bool alone;    /* it meets rows that it does not name: no other unit may be in its batch */
 	/* Is this (side_outcome) no answer? Nothing was changed, and the task asks again. NULL: it always is one. */
@@ -138,6 +147,20 @@ enum fixture {
 	FIXTURE_BATCH_CLEANING_PAST,
 	FIXTURE_BATCH_COMPLETED,
 	FIXTURE_BATCH_CANCELLED,
+	FIXTURE_FUNCTION_ABSENT,
+	FIXTURE_FUNCTION_DUE,
+	FIXTURE_FUNCTION_HELD,
+	FIXTURE_FUNCTION_BEGUN,
+	FIXTURE_FUNCTION_PAST, /* its worker's time is over, in a step */
+	FIXTURE_FUNCTION_ASLEEP,
+	FIXTURE_SCHEDULE_ABSENT,
+	FIXTURE_SCHEDULE_RESTING,
+	FIXTURE_SCHEDULE_DUE,
+	FIXTURE_SCHEDULE_OPEN, /* due, and what it has started has not ended */
+	FIXTURE_SCHEDULE_PAUSED,
+	FIXTURE_HOOK_ABSENT,
+	FIXTURE_HOOK_SEEN,
+	FIXTURE_HOOK_OLD, /* its time is over */
 	FIXTURE_COUNT
 };
 
@@ -147,29 +170,25 @@ int64_t fixture_version(enum fixture fixture);
 int64_t fixture_fence(enum fixture fixture);
 int64_t fixture_effort(enum fixture fixture);
 int64_t fixture_token(enum fixture fixture);
-static inline bool fixture_is_gate(enum fixture fixture)
+/* What it is a state of. */
+static inline enum kind_of fixture_of(enum fixture fixture)
 {
-	return fixture >= FIXTURE_GATE_ABSENT && fixture < FIXTURE_JOB_ABSENT;
-}
-static inline bool fixture_is_job(enum fixture fixture)
-{
-	return fixture >= FIXTURE_JOB_ABSENT && fixture < FIXTURE_ACCOUNT_ABSENT;
-}
-static inline bool fixture_is_account(enum fixture fixture)
-{
-	return fixture >= FIXTURE_ACCOUNT_ABSENT && fixture < FIXTURE_BULK_ABSENT;
-}
-static inline bool fixture_is_bulk(enum fixture fixture)
-{
-	return fixture >= FIXTURE_BULK_ABSENT && fixture < FIXTURE_RUN_ABSENT;
+	static const enum fixture first[] = {FIXTURE_GATE_ABSENT,     FIXTURE_JOB_ABSENT,      FIXTURE_ACCOUNT_ABSENT,
+					     FIXTURE_BULK_ABSENT,     FIXTURE_RUN_ABSENT,      FIXTURE_BATCH_ABSENT,
+					     FIXTURE_FUNCTION_ABSENT, FIXTURE_SCHEDULE_ABSENT, FIXTURE_HOOK_ABSENT};
+	size_t n = 0;
+
+	while (n < sizeof first / sizeof *first && fixture >= first[n])
+		n++;
+	return (enum kind_of)n;
 }
 static inline bool fixture_is_run(enum fixture fixture)
 {
-	return fixture >= FIXTURE_RUN_ABSENT && fixture < FIXTURE_BATCH_ABSENT;
+	return fixture_of(fixture) == OF_RUN;
 }
 static inline bool fixture_is_batch(enum fixture fixture)
 {
-	return fixture >= FIXTURE_BATCH_ABSENT;
+	return fixture_of(fixture) == OF_BATCH;
 }
 unsigned fixture_steps_n(enum fixture fixture);
 /* The step-th unit that leads there. Each is a batch of its own, built when those before it are in the store. */
