@@ -65,8 +65,9 @@ static inline int set_up(void **state)
 	world.reader = session_new(world.store, store_open_hasty(world.store, "reader"));
 	world.watcher = store_raw(world.store);
 	/* What a run is migrated to. */
-	PQclear(PQexec(world.watcher, "INSERT INTO hx_definition (name, version, text, at) SELECT w, 2, '{}', 0"
-				      " FROM unnest(ARRAY['order', 'await', 'sign', 'parcel']) AS w"));
+	PQclear(PQexec(
+		world.watcher,
+		"INSERT INTO hx_definition (name, version, text, at) VALUES ('order', 2, '{}', 0), ('await', 2, '{}', 0)"));
 	world.side[0] = side_new(world.store, "side_a");
 	world.side[1] = side_new(world.store, "side_b");
 	world.next_id = FIRST_ID;
@@ -512,12 +513,6 @@ static inline void describe(const struct pair *pair, const struct schedule *sche
 		strbuf_add_char(out, "ab"[schedule->choice[i]]);
 }
 
-static inline bool is_serial(const struct strbuf serial[2], const struct strbuf *out)
-{
-	return slice_eq(strbuf_slice(out), strbuf_slice(&serial[0])) ||
-	       slice_eq(strbuf_slice(out), strbuf_slice(&serial[1]));
-}
-
 static inline void report(const struct pair *pair, const struct schedule *schedule, const struct strbuf serial[2],
 			  const struct strbuf *out)
 {
@@ -555,7 +550,7 @@ static inline long check_pair(const struct pair *pair, bool whole)
 		else
 			run_interleaved(pair, &schedule, &out);
 		world.interleavings++;
-		if (!is_serial(serial, &out) && bad++ == 0)
+		if (strcmp(out.p, serial[0].p) != 0 && strcmp(out.p, serial[1].p) != 0 && bad++ == 0)
 			report(pair, &schedule, serial, &out);
 		more = whole ? first++ == 0 : next_schedule(&schedule);
 		if (schedule.passed && !schedule.every_moment) { /* all over again */
