@@ -1,17 +1,18 @@
 // The frame: where we are, what is around it, the keyboard.
 import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
-import { go, home_of, html, log_in, log_out, on_unauthenticated, session, where, who } from "./lib.js";
+import { go, home_of, html, log_in, log_out, look_ahead, on_unauthenticated, session, where, who } from "./lib.js";
 import { Guard, go_live, live, pause, reload_all, useLoad } from "./ui.js";
 import { Bulk, Bulks } from "./bulk.js";
 import { Health } from "./health.js";
-import { Inbox } from "./inbox.js";
+import { INBOX, Inbox } from "./inbox.js";
+import { Audit } from "./proof.js";
 import { Run, Runs } from "./runs.js";
 import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Functions, Job, Jobs, Schedule, Schedules } from "./nouns.js";
 import { Records, useHeld } from "./gate.js";
 import { Workflow, Workflows } from "./workflows.js";
 
-const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"], ["functions", "Functions", "f"], ["gate", "Gate", "t"], ["bulk", "Bulk", "l"], ["health", "Health", "h"]];
+const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"], ["functions", "Functions", "f"], ["gate", "Gate", "t"], ["bulk", "Bulk", "l"], ["proof", "Proof", "p"], ["health", "Health", "h"]];
 
 function page_of([noun, first, second]) {
 	switch (noun ?? "") {
@@ -26,6 +27,7 @@ function page_of([noun, first, second]) {
 	case "functions": return html`<${Functions} />`;
 	case "gate": return html`<${Records} />`;
 	case "bulk": return first ? html`<${Bulk} key=${first} id=${first} />` : html`<${Bulks} />`;
+	case "proof": return html`<${Audit} />`;
 	case "health": return html`<${Health} />`;
 	default: return html`<div class="empty"><p class="big">There is no such page.</p><p><a href="#/">To the inbox</a></p></div>`;
 	}
@@ -180,4 +182,5 @@ function App() {
 		${help && html`<${Help} close=${() => set_help(false)} />`}`;
 }
 
+if (!where().parts.length) look_ahead(INBOX); // beside the question who asks, not after it
 render(html`<${App} />`, document.getElementById("app"));

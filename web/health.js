@@ -28,17 +28,17 @@ function ceiling(max) {
 }
 
 // lines: [name, row => number, tone]. All that was kept, which is the last hour at most; before it is ten minutes, those.
-function Chart({ title, rows, lines, words = number }) {
-	const end = rows.length ? rows[rows.length - 1].at : 0, width = Math.max(SHORTEST, end - rows[0].at), begin = end - width;
+export function Chart({ title, rows, lines, words = number, shortest = SHORTEST, ends }) {
+	const end = rows.length ? rows[rows.length - 1].at : 0, width = Math.max(shortest, end - rows[0].at), begin = end - width;
 	const top = ceiling(Math.max(0, ...lines.flatMap(([, of]) => rows.map(of))));
 	const place = (row, value) => `${(((row.at - begin) / width) * WIDTH).toFixed(1)},${(HEIGHT - (value / top) * HEIGHT).toFixed(1)}`;
 	const last = rows[rows.length - 1];
 	return html`<figure class="chart"><figcaption><strong>${title}</strong>${lines.map(([name, of, tone]) => html`<span key=${name} class=${"key t-" + tone}><i></i>${name} <b>${words(of(last))}</b></span>`)}</figcaption>
-		<div class="plot"><span>${words(top)}</span><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}, up to now: ${lines.map(([name, of]) => `${name} ${words(of(last))}`).join(", ")}`}>
+		<div class="plot"><span>${words(top)}</span><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}, at the end: ${lines.map(([name, of]) => `${name} ${words(of(last))}`).join(", ")}`}>
 			${[0, 0.5, 1].map((y) => html`<line key=${y} class="grid" x1="0" x2=${WIDTH} y1=${HEIGHT * y} y2=${HEIGHT * y} />`)}
 			${lines.map(([name, of, tone]) => html`<polyline key=${name} class=${"t-" + tone} points=${rows.map((row) => place(row, of(row))).join(" ")} />`)}
 		</svg></div>
-		<div class="scale"><span>${span(width)} ago</span><span>now</span></div></figure>`;
+		<div class="scale"><span>${ends ? ends[0] : `${span(width)} ago`}</span><span>${ends ? ends[1] : "now"}</span></div></figure>`;
 }
 
 function Charts({ rows, every }) {

@@ -79,10 +79,13 @@ function AllWell() {
 
 const same = (a) => (b) => a.kind === b.kind && a.id === b.id;
 
+const PAGE = 30;
+export const INBOX = "attention" + query({ limit: PAGE });
+
 export function Inbox() {
 	const { kind, cursor } = where().query;
 	const of_gates = kind === "held_request";
-	const { data: others, error } = useLoad(of_gates ? null : "attention" + query({ kind, cursor, limit: 30 }));
+	const { data: others, error } = useLoad(of_gates ? null : "attention" + query({ kind, cursor, limit: PAGE }));
 	const held = useHeld((!kind || of_gates) && !cursor);
 	const data = of_gates ? { items: held } : others && { ...others, items: [...others.items, ...held] };
 	// What somebody has acted on here stays, with what became of it, until it is closed.

@@ -166,7 +166,18 @@ async function call(method, where, headers, body, signal, plain) {
 	return plain ? text : value;
 }
 
-export const get = (where, signal) => call("GET", where, { Accept: "application/json" }, undefined, signal);
+// What will be asked for in a moment can be on its way already; it is taken once.
+const ahead = new Map();
+export function look_ahead(where) {
+	const answer = call("GET", where, { Accept: "application/json" });
+	answer.catch(() => {});
+	ahead.set(where, answer);
+}
+export function get(where, signal) {
+	const answer = ahead.get(where);
+	ahead.delete(where);
+	return answer || call("GET", where, { Accept: "application/json" }, undefined, signal);
+}
 // As it came, byte by byte: evidence is sealed so.
 export const get_text = (where) => call("GET", where, { Accept: "application/json" }, undefined, undefined, true);
 // One key for one intention: pressed twice, or sent again after a lost answer, it is done once.

@@ -1,8 +1,9 @@
 // Entities, batches, jobs, accounts, schedules and functions: a list and a page each.
 import { useRef, useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { command, grouped, html, link, may, path, query, where } from "./lib.js";
+import { command, grouped, html, link, local, may, path, query, where } from "./lib.js";
 import { Actions, Age, Choice, Command, Copy, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Chart } from "./health.js";
 import { Picture } from "./picture.js";
 
 export const crumb = (to, words) => html`<a href=${to}>${words}</a>`;
@@ -123,6 +124,22 @@ function Cells({ batch }) {
 	</section>`;
 }
 
+// Of a batch of this many items at most: its ledger is as long as they are many.
+const DRAWN_ITEMS_MAX = 2000;
+function Paid({ batch }) {
+	const { data } = useLoad(Number(batch.total) <= DRAWN_ITEMS_MAX && BigInt(batch.charged) > 0n ? `evidence/${batch.id}` : null);
+	const entries = data?.ledger?.entries || [];
+	if (entries.length < 2) return null;
+	let charged = 0, back = 0;
+	const rows = entries.map((e) => {
+		const amount = Number(e.amount);
+		if (amount < 0) charged -= amount;
+		else back += amount;
+		return { at: Date.parse(e.time), charged, back, paid: charged - back };
+	});
+	return html`<section class="charts"><${Chart} title="Money" rows=${[{ ...rows[0], charged: 0, back: 0, paid: 0 }, ...rows]} shortest=${1} ends=${[local(entries[0].time), local(entries[entries.length - 1].time)]} lines=${[["taken", (r) => r.charged, "live"], ["given back", (r) => r.back, "warn"], ["paid", (r) => r.paid, "good"]]} /></section>`;
+}
+
 export function Batch({ id }) {
 	const { data: b, error } = useLoad(`batches/${encodeURIComponent(id)}`);
 	if (!b) return html`<${Page} title="Batch" crumbs=${crumb("#/batches", "Batches")}><${Failure} error=${error} /></${Page}>`;
@@ -136,6 +153,7 @@ export function Batch({ id }) {
 			["account", html`<a href=${link`accounts/${b.account}`}><${Text} of=${b.account} /></a>`], ["workflow", html`<a href=${link`workflows/${b.workflow}`}><${Text} of=${b.workflow} /></a>, definition ${String(b.definitionVersion)}`],
 			["version", String(b.version)], ["key", b.idempotencyKey && html`<code><${Text} of=${b.idempotencyKey} /></code>`], ["created", html`<${Time} of=${b.createdAt} />`], ["ended", b.completedAt && html`<${Time} of=${b.completedAt} />`]]} />
 		${b.error && html`<div class="note bad"><${Long} of=${b.error} /></div>`}
+		<${Paid} batch=${b} />
 		<${Cells} batch=${b} />
 		<section><h2>History</h2><${History} subject=${id} /></section>
 		<${Terminal} of=${[command("batch", "show", id), command("batch", "items", id), command("why", id)]} />

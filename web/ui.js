@@ -505,9 +505,9 @@ const ID = /^(?:run|batch|job|sched|op|subject)_([0-9a-hjkmnp-tv-z]{13})$/;
 const number_of = (id) => [...ID.exec(id)[1]].reduce((n, c) => n * 32n + BigInt(DIGITS.indexOf(c)), 0n);
 const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
-async function verify(subject, told) {
+export async function verify(subject, told) {
 	const id = number_of(ID.test(subject) ? subject : (await get(`evidence/${encodeURIComponent(subject)}`)).subject.id);
-	let before = new Uint8Array(0), n = 0, cursor;
+	let before = new Uint8Array(0), n = 0, cursor, last = null;
 	do {
 		const page = await get(`history/${encodeURIComponent(subject)}` + query({ limit: 500, cursor }));
 		for (const r of page.items) {
@@ -518,12 +518,14 @@ async function verify(subject, told) {
 			before = new Uint8Array(await crypto.subtle.digest("SHA-256", whole));
 			n++;
 			if (r.seq !== n) throw new Error(`Row ${n} is missing.`);
+			last = r;
 			if (hex(before) !== r.hash) throw new Error(`Row ${n} is not what was written: its hash is another.`);
 		}
 		told(n);
 		cursor = page.cursor;
 	} while (cursor);
-	return { n, head: hex(before) };
+	if (!last) throw new Error("It has no history.");
+	return { n, head: hex(before), last };
 }
 
 // All of it as a file, which `hapax audit --bundle` checks without this server. chained: it has a history here.

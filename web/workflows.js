@@ -49,7 +49,7 @@ function Standing({ d, standing }) {
 			return (here.length ? here : [null]).map((r, i) => html`<tr key=${place + (r ? r.status + r.outcome : "")}><td>${i === 0 && html`<${Text} of=${place ?? "–"} />`}</td><td>${r && html`<a href=${list_of(d, r)}><${Status} of=${r.outcome || r.status} /></a>`}</td><td class="n">${r ? grouped(r.n) : ""}</td><td class="n">${r && html`<${Age} since=${r.since} />`}</td>
 				${steps && html`<td class="n">${i === 0 && took ? span(Number(took.averageMs)) : ""}</td><td class="n">${i === 0 && took ? span(Number(took.mostMs)) : ""}</td><td class="n">${i === 0 && took ? grouped(took.n) : ""}</td><td class="n">${i === 0 && took && Number(took.again) ? grouped(took.again) : ""}</td>`}</tr>`);
 		})}</tbody></table></div>`}
-		<p class="quiet small">${standing.more ? `Of the newest ${grouped(standing.looked)} ${what}.` : `Of all ${grouped(standing.looked)} ${what}.`}${steps ? " Times are those of the newest 1 000 runs of this version." : ""}</p></section>`;
+		<p class="quiet small">${standing.more ? `Of the newest ${grouped(standing.looked)} ${what}.` : `Of all ${grouped(standing.looked)} ${what}.`}${steps ? " Times are of this version, in the newest 1 000 runs." : ""}</p></section>`;
 }
 
 // ---- versions --------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@
 #include "base/json_string.h"
 
 #define LOOKED_MAX 5000
-#define TIMED_MAX 1000 /* of the version in force */
+#define TIMED_MAX                                                                                                      \
+	1000 /* of which those of the version in force are timed: looked for, they could be a million runs away */
 #define TOLD_VERSIONS_MAX 100
 #define FINDINGS_BYTES_MAX (64u << 20)
 #define CHECKED_STEPS_MAX 300 /* more is for the command line: an event loop has no time for it */
@@ -25,8 +26,8 @@ DB_STMT(stmt_runs, "standing_runs", "tti", "iittii",
 DB_STMT(stmt_took, "standing_took", "ttii", "iiiii",
 	"SELECT d.position, count(*), CAST(sum(d.completed_at - d.started_at) AS bigint), max(d.completed_at - d.started_at),"
 	" CAST(sum(CASE WHEN d.attempt > 1 THEN 1 ELSE 0 END) AS bigint) FROM "
-	NEWEST("t.subject", "hx_run", " AND t.expired = 0 AND t.definition_version = ?4")
-	" JOIN hx_run_step d ON d.run = x.subject WHERE d.status = 'COMPLETED' GROUP BY 1 ORDER BY 1");
+	NEWEST("t.subject, t.definition_version", "hx_run", " AND t.expired = 0")
+	" JOIN hx_run_step d ON d.run = x.subject WHERE d.status = 'COMPLETED' AND x.definition_version = ?4 GROUP BY 1 ORDER BY 1");
 DB_STMT(stmt_entities, "standing_entities", "tti", "iittii",
 	"SELECT CAST(0 AS bigint), CAST(0 AS bigint), s.status, CASE WHEN s.owner = 'held' THEN 'HELD' ELSE '' END, count(*), min(s.updated_at) FROM "
 	NEWEST("t.subject", "hx_entity", "") " JOIN hx_subject s ON s.id = x.subject GROUP BY 3, 4 ORDER BY 3, 4");

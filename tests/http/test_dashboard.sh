@@ -95,6 +95,7 @@ def pages_of(scene):
 	yield "workflow-entity", "workflows/invoice", "Picture"
 	yield "functions", "functions", "and 1 more"
 	yield "gate", "gate", "No record of a gate."
+	yield "proof", "proof", "hapax audit --bundle FILE"
 	yield "bulk", "bulk?where=" + quoted('status == "FAILED"'), "count them"
 	yield "bulk-none", "bulk", "One thing to many runs."
 	yield "no-bulk", "bulk/bulk_0000000000000", "NOT_FOUND"
@@ -673,6 +674,42 @@ def test_changes_appear_by_themselves(dir):
 		assert not second.violations() and not second.complaints, second.complaints
 
 
+def test_a_batch_is_cancelled_though_the_server_dies(dir):
+	"""Pressed, and killed in the middle: nobody knows, pressed again it is done once, and all the money is back."""
+	with scenes.World() as world, scenes.serve(dir, world) as hapax, browser.Browser() as chromium:
+		ask = lambda method, path, body=None: hapax.json(method, "/api/v1/" + path, body)
+		ask("POST", "accounts", {"id": "alice", "balance": 1000})
+		batch = ask("POST", "batches", {"workflow": "film", "account": "alice", "items": [{"input": {}, "cost": 5}] * 12})["id"]
+		until(lambda: ask("GET", f"batches/{batch}")["running"] > 0, "it is under way")
+		page = chromium.page(f"http://127.0.0.1:{hapax.port}/#/batches/{batch}")
+		be_still(page)
+		page.click(".actions button", "cancel")
+		page.shows("goes back to alice")
+		hapax.process.send_signal(19)  # it takes the request, and never answers
+		page.js("document.querySelector('form.panel button:not([type])').click()")
+		time.sleep(0.3)
+		hapax.process.kill()
+		hapax.process.wait()
+		page.until("document.querySelector('form.panel .note.bad')?.textContent.includes('No answer came.')", "the page says that it does not know")
+		again = serve_at(dir, hapax.port)
+		try:
+			world.go.set()
+			until(lambda: hapax.call("GET", "/readyz")[0] == 200, "it is there again")
+			page.js("document.querySelector('form.panel button:not([type])').click()")
+			page.until("document.querySelector('form.panel .note.good, form.panel .note.warn')", "it is done")
+			until(lambda: ask("GET", f"batches/{batch}")["status"] == "CANCELLED", "the batch is torn down")
+			keys = {r["headers"]["Idempotency-Key"] for r in page.requests if r["method"] == "POST"}
+			assert len(keys) == 1, keys
+			assert ask("GET", "accounts/alice")["balance"] == 1000
+			page.press("r")
+			page.shows("CANCELLED")
+		finally:
+			again.kill()
+			again.wait()
+			again.stdout.close()
+		assert not page.violations() and not page.complaints, page.complaints
+
+
 def test_open_pages_cost_a_push_nothing(dir):
 	with server.Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
 		def push():
@@ -723,6 +760,27 @@ def test_the_chain_is_verified_in_the_browser(dir):
 		store.close()
 		page.click(".proof button", "verify the chain")
 		page.shows("Row 2 is not what was written")
+		# for a time range: what holds is counted, what does not is named
+		other = hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "parcel"})["run"]["id"]
+		hapax.json("POST", "/api/v1/entities/invoice", {"id": "inv-1", "data": {}})
+		at(page, "proof")
+		page.click("main button", "verify")
+		page.shows("One does not hold.")
+		assert page.js("[...document.querySelectorAll('main tbody tr')].map(r => r.textContent)") == [f"{run}Row 2 is not what was written: its hash is another."]
+		page.until("[...document.querySelectorAll('.sum')].some(e => e.innerText.endsWith('rows of 3 histories'))", "all were verified")
+		with sqlite3.connect(dir / "h.db", timeout=30) as store:
+			store.execute("UPDATE hx_history SET node = (SELECT node FROM hx_history WHERE seq = 1 LIMIT 1) WHERE seq = 2")
+		store.close()
+		page.click("main button", "verify")
+		page.shows("All of it holds.")
+		with sqlite3.connect(dir / "h.db", timeout=30) as store:
+			store.execute("UPDATE hx_subject SET status = 'COMPLETED' WHERE status = 'FAILED'")
+		store.close()
+		page.click("main button", "verify")
+		page.shows("It is COMPLETED, and its history ends with FAILED.")
+		at(page, "proof?from=yesterday-ish")
+		page.click("main button", "verify")
+		page.shows("is no time")
 		calm(page)
 		# of an entity, too; and all of it as a file that is checked elsewhere
 		hapax.json("POST", "/api/v1/entities/invoice", {"id": "a:b/c <i>", "data": {}})
