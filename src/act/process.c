@@ -16,6 +16,8 @@
 
 #define FILES_MAX 1024
 #define FILE_BYTES_MAX (1ull << 30)
+#define MODEST_BYTES_MAX (1ul << 30)
+#define MODEST_NICE 10
 #define DATA_BYTES_MAX (4ull << 30)
 #define CHUNK_BYTES 65536
 #define DRAIN_CHUNKS 64 /* what a pipe can hold is read after the end, but not for ever from one who escaped */
@@ -168,6 +170,11 @@ static int process_start(struct process *p, const struct process_plan *plan)
 	close_fd(&p->child_err);
 	if (!failure)
 		set_limits(p->pid, plan->timeout_ms);
+	if (!failure && plan->modest) {
+		limit(p->pid, RLIMIT_DATA, MODEST_BYTES_MAX);
+		/* Above 19 is 19. If it fails, it is gone already. */
+		(void)setpriority(PRIO_PROCESS, (id_t)p->pid, getpriority(PRIO_PROCESS, 0) + MODEST_NICE);
+	}
 	return failure;
 }
 

@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"
@@ -31,6 +32,7 @@ struct process_plan {
 	struct slice input;
 	int64_t timeout_ms;
 	int wake_fd; /* becomes readable: kill it */
+	bool modest; /* others come first: a lower priority, and 1 GiB of data */
 };
 
 enum process_fate {

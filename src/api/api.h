@@ -19,12 +19,14 @@
 struct hooks;
 struct changes;
 struct vitals;
+struct explorer;
 
 struct api {
 	struct engine *engine;
 	const struct hooks *hooks;     /* NULL: none */
 	struct changes *changes;       /* NULL: they are not streamed (api_changes.h) */
 	struct vitals *vitals;         /* NULL: nobody keeps them (api_vitals.h) */
+	struct explorer *explorer;     /* NULL: definitions are not explored here (api_explore.h) */
 	struct test_clock *test_clock; /* NULL: time is not moved (api_test_clock.h) */
 	bool loopback;                 /* we listen on loopback alone: while there are no keys, none is needed */
 	_Atomic bool ready;

@@ -3,6 +3,7 @@
  * thread.
  */
 #include "api/api_definitions.h"
+#include "api/api_explore.h"
 
 #include "api/api_dashboard.h"
 #include "base/json_walk.h"
@@ -258,16 +259,12 @@ static void put_done(struct definition_put *definition, enum hx_code code)
 	arena_release(&arena); /* our copy: the exchange has gone with the answer */
 }
 
-void api_definition_put(struct http_call *call)
+/* With whatever findings there are already. */
+static void put_now(struct put_call *put)
 {
-	struct put_call *put = api_alloc(call, sizeof *put);
+	struct http_call *call = put->call;
 	enum hx_code code;
 
-	if (!put)
-		return;
-	put->call = call;
-	arena_init(&put->arena, FINDINGS_BYTES_MAX);
-	findings_init(&put->findings, &put->arena);
 	put->put = (struct definition_put){
 		.name = call_param(call, "name"),
 		.text = call->request->body,
@@ -275,7 +272,74 @@ void api_definition_put(struct http_call *call)
 		.done = put_done,
 	};
 	code = engine_put_definition(api_of(call)->engine, &put->put);
-	if (code)
+	if (code) {
+		arena_release(&put->arena);
 		http_respond_code(call->exchange, code,
 				  code == HX_BUSY ? "another definition is being put: try again" : NULL);
+	}
+}
+
+static void go_on_to_put(struct http_exchange *exchange UNUSED, void *data)
+{
+	put_now(data);
+}
+
+/* A rule is broken: nothing is put. */
+static void refuse_explored(struct put_call *put, const struct explored *explored)
+{
+	struct problem problem = {.code = HX_DEFINITION_INVALID};
+	struct arena arena;
+	const char *words;
+
+	LOCAL_STRBUF(members, API_TEXT_BYTES_MAX);
+	api_explore_members(explored->report, &put->arena, &members, &words);
+	problem.detail = slice_str(words);
+	problem.members = strbuf_slice(&members);
+	arena = put->arena; /* put is gone with the answer, whose texts are copied before that */
+	http_respond_problem(put->call->exchange, &problem);
+	arena_release(&arena);
+}
+
+/* In the explorer's thread: whatever is not refused goes on in the loop's. */
+static void put_explored(void *context, const struct explored *explored)
+{
+	struct put_call *put = context;
+	struct arena arena;
+
+	if (explored->verdict == EXPLORED_BROKEN) {
+		refuse_explored(put, explored);
+		return;
+	}
+	if (explored->verdict == EXPLORED_PART)
+		findings_add(&put->findings, (struct finding){.severity = FINDING_WARNING, .rule = "explore"},
+			     "not all of it was explored in this time; nothing was found until then");
+	if (explored->verdict != EXPLORED_FAILED && http_resume(put->call->exchange, go_on_to_put, put))
+		return;
+	arena = put->arena;
+	http_respond_code(put->call->exchange, HX_BUSY, "it could not be explored, and was not put");
+	arena_release(&arena);
+}
+
+void api_definition_put(struct http_call *call)
+{
+	struct put_call *put;
+	int64_t explore_ms;
+	enum hx_code code;
+
+	if (!api_explore_wanted(call, &explore_ms) || !(put = api_alloc(call, sizeof *put)))
+		return;
+	put->call = call;
+	arena_init(&put->arena, FINDINGS_BYTES_MAX);
+	findings_init(&put->findings, &put->arena);
+	if (!explore_ms) {
+		put_now(put);
+		return;
+	}
+	code = api_of(call)->explorer->begin(api_of(call)->explorer, call->request->body, explore_ms, put_explored,
+					     put);
+	if (code) {
+		arena_release(&put->arena);
+		http_respond_code(call->exchange, code,
+				  code == HX_BUSY ? "another definition is being explored: try again" : NULL);
+	}
 }

@@ -29,6 +29,7 @@
 #include "api/hooks.h"
 #include "base/steady_clock.h"
 #include "base/test_clock.h"
+#include "cli/explorer.h"
 #include "cli/file_watch.h"
 #include "cli/local.h"
 #include "cli/serve_config.h"
@@ -140,6 +141,7 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 	s->api.hooks = &s->hooks;
 	s->api.changes = changes_new(&s->api); /* without it pages are read again by hand */
 	s->api.vitals = vitals_new(&s->api);
+	s->api.explorer = explorer_new();
 	s->router = api_router_new(&s->api);
 	if (!s->router)
 		return error_set(err, HX_NO_MEMORY, "the routes");
@@ -307,7 +309,9 @@ static void serve_until_end(struct serve *s, const sigset_t *signals)
 
 static void close_down(struct serve *s)
 {
+	explorer_stop(s->api.explorer); /* those who wait for it hear that now */
 	http_server_stop(s->server, DRAIN_MS);
+	explorer_free(s->api.explorer);
 	changes_free(s->api.changes);
 	vitals_stop(s->api.vitals);
 	if (s->api.engine)
