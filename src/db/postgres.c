@@ -328,6 +328,10 @@ void pg_rollback(struct db *db)
 	/* A failure has given the connection up, and the server ends the transaction with it. */
 	if (pg->conn && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
 		(void)pg_run_text(pg, "ROLLBACK", PG_ANSWER_MS, /* ret_res= */ NULL, /* err= */ NULL);
+	/* The unit's limit counts for the ROLLBACK as well: on a busy server it may pass just then. What is left is a transaction
+	 * that has failed and nobody ends. */
+	if (pg->conn && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
+		pg_lose(pg);
 }
 
 /* From here on it is worth a little more than the patience that was left. */
@@ -366,6 +370,8 @@ static enum hx_code pg_commit(struct db *db, struct hx_error *err)
 	if (!code && strcmp(PQcmdStatus(res), "COMMIT") != 0)
 		code = error_set(err, HX_STORE_UNAVAILABLE, "postgres: the server rolled back instead of committing");
 	PQclear(res);
+	if (code)
+		pg_rollback(db); /* a COMMIT that was not begun leaves its transaction where it was */
 	return code;
 }
 

@@ -112,6 +112,31 @@ static void a_commit_that_lands_later(void **state)
 	proxied_close(&p);
 }
 
+/* As when the limit of the unit passes just then: the transaction and its locks must not outlive it, and the next one begins. */
+static void an_end_that_is_refused(void **state)
+{
+	struct session *s = *state;
+	struct proxied p = proxied_open(s, NULL);
+
+	ask_put(p.session, 1);
+	session_must(p.session, session_execute(p.session));
+	pg_proxy_arm(p.proxy, PG_PROXY_REFUSE);
+	p.session->db->driver->rollback(p.session->db);
+	assert_int_equal(pg_proxy_cuts(p.proxy), 1);
+	ask_put(s, 1);
+	session_must(s, session_run(s));
+	ask_put(p.session, 2);
+	pg_proxy_arm(p.proxy, PG_PROXY_REFUSE);
+	assert_int_equal(session_run(p.session), HX_CONCURRENCY_ERROR);
+	assert_int_equal(pg_proxy_cuts(p.proxy), 2);
+	ask_put(s, 2);
+	session_must(s, session_run(s));
+	ask_put(p.session, 3);
+	session_must(p.session, session_run(p.session));
+	assert_int_equal(item_count(s), 3);
+	proxied_close(&p);
+}
+
 static void an_ambiguous_commit_of_reads_is_nothing(void **state)
 {
 	struct session *s = *state;
@@ -247,6 +272,7 @@ int main(void)
 		TEST(a_commit_cut_before_the_server),
 		TEST(a_commit_cut_behind_the_server),
 		TEST(a_commit_that_lands_later),
+		TEST(an_end_that_is_refused),
 		TEST(an_ambiguous_commit_of_reads_is_nothing),
 		TEST(run_unit_resolves_by_itself),
 		TEST(an_outcome_cannot_be_known_while_the_server_is_away),

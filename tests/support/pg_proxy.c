@@ -131,30 +131,47 @@ static size_t message_length(const struct link *link)
 	return length <= link->n ? length : 0;
 }
 
-static bool is_commit(const struct link *link, size_t length)
+static bool is_query(const struct link *link, size_t length, const char *text)
 {
-	static const char text[] = "COMMIT";
-
-	return link->started && link->message[0] == 'Q' && length == 5 + sizeof text &&
-	       memcmp(link->message + 5, text, sizeof text) == 0;
+	return link->started && link->message[0] == 'Q' && length == 5 + strlen(text) + 1 &&
+	       memcmp(link->message + 5, text, strlen(text) + 1) == 0;
 }
 
-static enum pg_proxy_mode take_armed(struct pg_proxy *proxy)
+static enum pg_proxy_mode take_armed(struct pg_proxy *proxy, bool is_rollback)
 {
 	enum pg_proxy_mode mode;
 
 	pthread_mutex_lock(&proxy->mutex);
-	mode = proxy->armed;
-	proxy->armed = PG_PROXY_PASS;
+	mode = is_rollback && proxy->armed != PG_PROXY_REFUSE ? PG_PROXY_PASS : proxy->armed;
+	if (mode != PG_PROXY_PASS)
+		proxy->armed = PG_PROXY_PASS;
 	proxy->cuts += mode != PG_PROXY_PASS;
 	pthread_mutex_unlock(&proxy->mutex);
 	return mode;
 }
 
-/* Does what is armed for this COMMIT; false when the link is closed or held and nothing more is to be passed on. */
-static bool meet_commit(struct pg_proxy *proxy, struct link *link)
+static void link_forget(struct link *link, size_t length)
 {
-	switch (take_armed(proxy)) {
+	link->n -= length;
+	memmove(link->message, link->message + length, link->n);
+}
+
+/* An error, and then that the server is ready, in a transaction that has failed. */
+static void link_refuse(struct link *link, size_t length)
+{
+	static const char fields[] = "SERROR\0VERROR\0C57014\0Mrefused by the proxy\0";
+	const unsigned char head[] = {'E', 0, 0, 0, 4 + sizeof fields}, ready[] = {'Z', 0, 0, 0, 5, 'E'};
+
+	link_forget(link, length);
+	if (!write_all(link->client, head, sizeof head) || !write_all(link->client, fields, sizeof fields) ||
+	    !write_all(link->client, ready, sizeof ready))
+		link_close(link);
+}
+
+/* Does what is armed for this COMMIT or ROLLBACK; false when nothing of it is to be passed on. */
+static bool meet_end(struct pg_proxy *proxy, struct link *link, size_t length)
+{
+	switch (take_armed(proxy, is_query(link, length, "ROLLBACK"))) {
 	case PG_PROXY_PASS:
 		return true;
 	case PG_PROXY_CUT_BEFORE:
@@ -166,6 +183,9 @@ static bool meet_commit(struct pg_proxy *proxy, struct link *link)
 	case PG_PROXY_HOLD:
 		link->held = true;
 		close_fd(&link->client);
+		return false;
+	case PG_PROXY_REFUSE:
+		link_refuse(link, length);
 		return false;
 	}
 	return true;
@@ -182,7 +202,8 @@ static void from_client(struct pg_proxy *proxy, struct link *link)
 	}
 	link->n += (size_t)n;
 	while ((length = message_length(link)) > 0) {
-		if (is_commit(link, length) && !meet_commit(proxy, link))
+		if ((is_query(link, length, "COMMIT") || is_query(link, length, "ROLLBACK")) &&
+		    !meet_end(proxy, link, length))
 			return;
 		if (!link->started) {
 			uint32_t code = get32(link->message + 4);
@@ -193,8 +214,7 @@ static void from_client(struct pg_proxy *proxy, struct link *link)
 			link_close(link);
 			return;
 		}
-		link->n -= length;
-		memmove(link->message, link->message + length, link->n);
+		link_forget(link, length);
 	}
 }
 

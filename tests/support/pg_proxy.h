@@ -8,11 +8,13 @@
  *   CUT_BEFORE   both sides are closed, the server never sees the COMMIT
  *   CUT_AFTER    the server gets it; when it has answered, both sides are closed and the answer is dropped
  *   HOLD         the client is cut off; the COMMIT reaches the server only at pg_proxy_let_go()
+ *   REFUSE       it is answered with an error, as a server does whose limit of time has passed, and never seen by the server; a
+ *                ROLLBACK likewise
  */
 #ifndef HX_TESTS_SUPPORT_PG_PROXY_H
 #define HX_TESTS_SUPPORT_PG_PROXY_H
 
-enum pg_proxy_mode { PG_PROXY_PASS, PG_PROXY_CUT_BEFORE, PG_PROXY_CUT_AFTER, PG_PROXY_HOLD };
+enum pg_proxy_mode { PG_PROXY_PASS, PG_PROXY_CUT_BEFORE, PG_PROXY_CUT_AFTER, PG_PROXY_HOLD, PG_PROXY_REFUSE };
 
 struct pg_proxy;
 
