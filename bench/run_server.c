@@ -2,6 +2,8 @@
  * run_server URL WORKFLOWS NODE : what `hapax serve` serves, with the native actions of bench_engine.h, on a free port of
  * 127.0.0.1. Prints "ready http://ADDRESS"; SIGTERM ends it.
  */
+#include <sqlite3.h>
+
 #include "api/api.h"
 #include "bench_engine.h"
 
@@ -33,6 +35,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: run_server URL WORKFLOWS NODE\n");
 		return 2;
 	}
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* as `hapax` itself does */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);

@@ -57,7 +57,9 @@ void id_format(const char *prefix, int64_t id, char text[ID_TEXT_BYTES])
 	ASSERT(id >= 0 && strlen(prefix) <= ID_PREFIX_MAX);
 	for (int i = DIGITS - 1; i >= 0; i--, rest >>= 5)
 		digits[i] = alphabet[rest & 31];
-	snprintf(text, ID_TEXT_BYTES, "%s_%s", prefix, digits);
+	text = stpcpy(text, prefix);
+	*text++ = '_';
+	memcpy(text, digits, sizeof digits);
 }
 
 bool id_parse(const char *prefix, struct slice text, int64_t *ret_id)

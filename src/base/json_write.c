@@ -9,7 +9,9 @@ void json_more(struct strbuf *text, const char *member)
 {
 	char last = text->n ? text->p[text->n - 1] : '{';
 
-	strbuf_addf(text, "%s\"%s\":", last == '{' || last == ',' ? "" : ",", member);
+	strbuf_add_str(text, last == '{' || last == ',' ? "\"" : ",\"");
+	strbuf_add_str(text, member);
+	strbuf_add_str(text, "\":");
 }
 
 void json_more_json(struct strbuf *text, const char *member, struct slice json)
@@ -27,6 +29,14 @@ void json_more_text(struct strbuf *text, const char *member, struct slice value)
 		strbuf_add_str(text, "null");
 }
 
+/* Of letters and digits alone. */
+static void add_quoted(struct strbuf *text, const char *plain)
+{
+	strbuf_add_char(text, '"');
+	strbuf_add_str(text, plain);
+	strbuf_add_char(text, '"');
+}
+
 void json_more_time(struct strbuf *text, const char *member, int64_t ms)
 {
 	char time[WALL_TIME_TEXT_BYTES];
@@ -37,13 +47,13 @@ void json_more_time(struct strbuf *text, const char *member, int64_t ms)
 		return;
 	}
 	wall_time_format((struct wall_time){ms}, time);
-	strbuf_addf(text, "\"%s\"", time);
+	add_quoted(text, time);
 }
 
 void json_more_int(struct strbuf *text, const char *member, int64_t number)
 {
 	json_more(text, member);
-	strbuf_addf(text, "%lld", (long long)number);
+	strbuf_add_int(text, number);
 }
 
 void json_more_bool(struct strbuf *text, const char *member, bool value)
@@ -58,7 +68,7 @@ void json_more_id(struct strbuf *text, const char *member, const char *prefix, i
 
 	id_format(prefix, subject, id);
 	json_more(text, member);
-	strbuf_addf(text, "\"%s\"", id);
+	add_quoted(text, id);
 }
 
 void json_more_word(struct strbuf *text, const char *member, const char *word)

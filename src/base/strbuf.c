@@ -2,7 +2,6 @@
 #include "base/strbuf.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -90,23 +89,44 @@ void strbuf_add_char(struct strbuf *sb, char c)
 	strbuf_add(sb, &c, 1);
 }
 
+void strbuf_add_int(struct strbuf *sb, int64_t number)
+{
+	char digits[20]; /* of INT64_MIN, with its sign */
+	char *at = digits + sizeof digits;
+	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+	do
+		*--at = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (number < 0)
+		*--at = '-';
+	strbuf_add(sb, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Written where there is room, if there is enough; else once more, when it is known how much. */
 void strbuf_addf(struct strbuf *sb, const char *format, ...)
 {
+	size_t room = sb->capacity && !sb->failed ? sb->capacity - sb->n : 0;
 	va_list args;
 
 	va_start(args, format);
-	int n = vsnprintf(NULL, 0, format, args);
+	int n = vsnprintf(room ? sb->p + sb->n : NULL, room, format, args);
 	va_end(args);
 
-	char *to = n < 0 ? NULL : strbuf_reserve(sb, (size_t)n);
+	if (n < 0 || (size_t)n >= room) {
+		if (room)
+			sb->p[sb->n] = '\0';
 
-	if (!to) {
-		sb->failed = true;
-		return;
+		char *to = n < 0 ? NULL : strbuf_reserve(sb, (size_t)n);
+
+		if (!to) {
+			sb->failed = true;
+			return;
+		}
+		va_start(args, format);
+		vsnprintf(to, (size_t)n + 1, format, args);
+		va_end(args);
 	}
-	va_start(args, format);
-	vsnprintf(to, (size_t)n + 1, format, args);
-	va_end(args);
 	sb->n += (size_t)n;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -34,6 +35,7 @@ void strbuf_add(struct strbuf *sb, const void *bytes, size_t n);
 void strbuf_add_slice(struct strbuf *sb, struct slice s);
 void strbuf_add_str(struct strbuf *sb, const char *s);
 void strbuf_add_char(struct strbuf *sb, char c);
+void strbuf_add_int(struct strbuf *sb, int64_t number);
 void strbuf_addf(struct strbuf *sb, const char *format, ...) HX_PRINTF(2, 3);
 /* Makes room for n more bytes (and a NUL) and returns where they go, or NULL; the caller then writes at most
  * n bytes and the NUL after them, and adds to sb->n. */

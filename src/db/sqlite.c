@@ -39,7 +39,7 @@
 #define WAL_KEPT "PRAGMA journal_size_limit = 67108864"
 #define BUSY_TIMEOUT_MS 5000 /* for who has set no patience */
 #define BUSY_STEP_MAX_MS 20
-#define STMT_SLOTS 512 /* prepared statements; at most half are used, then all are forgotten */
+#define STMT_SLOTS 1024 /* prepared statements; at most half are used, then all are forgotten */
 #define SQL_BYTES_MAX 16384
 #define PROGRESS_STEPS 5000 /* of SQLite's machine: well below a millisecond */
 
@@ -360,6 +360,8 @@ static void expand(const struct db_stmt *stmt, struct strbuf *out)
 	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 
 	stmt_expand(stmt, STMT_SQLITE, &sql);
+	if (stmt->told_by)
+		sql.n = (size_t)(strstr(sql.p, " RETURNING ") - sql.p);
 	for (size_t i = 0; i < sizeof openings / sizeof *openings && !cut; i++)
 		if (!stmt->foreign && !strchr(stmt->in, 's') &&
 		    strncmp(sql.p, openings[i][0], strlen(openings[i][0])) == 0 &&
@@ -456,28 +458,28 @@ static bool take_row(sqlite3_stmt *stmt, struct db_rows *rows, size_t *room, str
 	return !arena->failed;
 }
 
-/* A text that has other words on PostgreSQL may need fewer of them. */
-static int params_used(const struct unit_line *line, sqlite3_stmt *stmt)
+/* A text that has other words on PostgreSQL, or tells what another one did, may need fewer of them. */
+static int params_used(const struct unit_line *line, const struct db_stmt *text, sqlite3_stmt *stmt)
 {
-	int n = (int)line->params_n;
+	int n = (int)line->params_n, known = sqlite3_bind_parameter_count(stmt);
 
-	return line->stmt->pg_sql && sqlite3_bind_parameter_count(stmt) < n ? sqlite3_bind_parameter_count(stmt) : n;
+	return (text->pg_sql || text != line->stmt) && known < n ? known : n;
 }
 
-/* Runs one line and says how many rows it met. */
-static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, struct db_rows *ret_rows,
-			     int64_t *ret_count, struct arena *arena, struct hx_error *err)
+/* Runs the text of one line and says how many rows it met. */
+static enum hx_code run_text(struct sqlite_db *s, const struct unit_line *line, const struct db_stmt *text,
+			     struct db_rows *ret_rows, int64_t *ret_count, struct arena *arena, struct hx_error *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	size_t room = 0;
 	int64_t unread = 0;
-	enum hx_code code = prepared(s, line->stmt, &stmt, err);
+	enum hx_code code = prepared(s, text, &stmt, err);
 	int rc = SQLITE_OK;
 
 	if (code)
 		return code;
 	*ret_rows = (struct db_rows){.columns = strlen(line->stmt->out)};
-	for (int i = 0; i < params_used(line, stmt) && rc == SQLITE_OK; i++)
+	for (int i = 0; i < params_used(line, text, stmt) && rc == SQLITE_OK; i++)
 		rc = bind(stmt, i + 1, &line->params[i]);
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
 		rc = sqlite3_step(stmt);
@@ -488,12 +490,19 @@ static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, 
 		}
 	}
 	if (!code && rc != SQLITE_DONE)
-		code = sqlite_failed(s, rc, line->stmt->name, err);
-	if (ret_rows->columns)
-		*ret_count = (int64_t)ret_rows->n;
-	else
-		*ret_count = sqlite3_column_count(stmt) ? unread : sqlite3_changes64(s->handle);
+		code = sqlite_failed(s, rc, text->name, err);
+	*ret_count = sqlite3_column_count(stmt) ? (int64_t)ret_rows->n + unread : sqlite3_changes64(s->handle);
 	sqlite3_reset(stmt);
+	return code;
+}
+
+static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, struct db_rows *ret_rows,
+			     int64_t *ret_count, struct arena *arena, struct hx_error *err)
+{
+	enum hx_code code = run_text(s, line, line->stmt, ret_rows, ret_count, arena, err);
+
+	if (!code && line->stmt->told_by && *ret_count > 0)
+		code = run_text(s, line, line->stmt->told_by, ret_rows, ret_count, arena, err);
 	return code;
 }
 

@@ -92,6 +92,9 @@ struct db_stmt {
 	const char *pg_sql;            /* NULL: the same as sql */
 	const char *set_sql;           /* NULL: derived where the text has {from} or {join} */
 	const struct db_stmt *carries; /* NULL, or the next line's statement: its work is part of the set form */
+	/* NULL, or on SQLite what RETURNING would tell, and maybe more: a SELECT by the same parameters, asked after a row was
+	 * changed. RETURNING makes a table there, for one row: that takes longer than the UPDATE. */
+	const struct db_stmt *told_by;
 	bool counted; /* out is "", and yet the rows of each unit are counted in set form: what is derived then
 				returns the ordinals, and set_sql must. SQLite and row forms have their count for
 				nothing, where RETURNING would cost as much as half an UPDATE */

@@ -2,6 +2,7 @@
  * How many runs of a workflow are in which status, without a look at them.
  *
  *   unit that changes a status ─▶ hx_history ── trigger ─▶ hx_run_moved: from, to, how many      in the same transaction
+ *                       SQLite ─▶ hx_subject ── trigger ─▶ (a run is made PENDING)
  *   retention takes a run ─────────────────────────────▶ hx_run_moved: from                      likewise
  *   once a second, a node ── run_count_fold() ─▶ hx_run_count                                    some thousand at once
  *

@@ -24,12 +24,14 @@ struct slice run_make_key(const struct run_drive *d, const struct run_step *step
 {
 	LOCAL_STRBUF(key, TEXT_BYTES_MAX);
 
-	strbuf_addf(&key, "%s/%.*s/", id_text("run", drive_acts_for(d, undone)).text,
-		    SLICE_ARGS(name_in_keys(d, step)));
+	strbuf_add_str(&key, id_text("run", drive_acts_for(d, undone)).text);
+	strbuf_add_char(&key, '/');
+	strbuf_add_slice(&key, name_in_keys(d, step));
+	strbuf_add_char(&key, '/');
 	if (undone)
 		strbuf_add_str(&key, "undo");
 	else
-		strbuf_addf(&key, "%lld", (long long)redo);
+		strbuf_add_int(&key, redo);
 	return arena_keep(d->arena, &key);
 }
 

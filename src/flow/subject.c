@@ -16,6 +16,13 @@ const struct db_stmt subject_history = {
 	.out = "",
 };
 
+const struct db_stmt subject_told = {
+	.name = "subject_told",
+	.sql = "SELECT version, fence, effort FROM hx_subject WHERE id = ?7",
+	.in = "ttiiiti",
+	.out = "iii",
+};
+
 /* A line is a guard. */
 DB_STMT(stmt_insert, "subject_insert", "iitiit", "",
 	INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6") "{from}");

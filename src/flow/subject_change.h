@@ -27,14 +27,15 @@
 
 #define INTO_HISTORY "INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
 
-/* Both forms of a change of status: the set form writes the history row too, from what the change returns. */
+/* Both forms of a change of status: the set form writes the history row too, from what the change returns. The columns are the
+ * first ones of subject_told. */
 #define CHANGE_FORMS(change, columns)                                                                                  \
 	.sql = change " RETURNING {ord}" columns,                                                                      \
 	.set_sql = "WITH won AS (" change " RETURNING {ord}" columns                                                   \
 		   ", id, seq, ?2 AS was, status, op, ?6 AS node, updated_at, head), told AS (" INTO_HISTORY           \
 		   " SELECT id, seq, was, status, version, fence, op, node, updated_at, head FROM won)"                \
 		   " SELECT ord, " columns " FROM won",                                                                \
-	.carries = &subject_history
+	.carries = &subject_history, .told_by = &subject_told
 
-/* What subject_add_history() adds. */
-extern const struct db_stmt subject_history;
+/* What subject_add_history() adds; and what a change returns. */
+extern const struct db_stmt subject_history, subject_told;
