@@ -102,12 +102,12 @@ tests: packages-test check
 
 test: tests
 	$(if $(FUZZ_SRC),$(inner) FLAVOUR=fuzz fuzzers)
-	@HAPAX_FUZZ_BUILD=$(abspath build/fuzz) FUZZ_SECONDS=5 HAPAX_MUTANTS_OF=8 $(call run_tests,$(BUILD)) \
+	@HAPAX_FUZZ_BUILD=$(abspath build/fuzz) FUZZ_SECONDS=3 HAPAX_MUTANTS_OF=16 $(call run_tests,$(BUILD)) \
 		$(call programs,$(BUILD),$(TESTS)) \
 		$(if $(FUZZ_SRC),$(call pick,tests/fuzz/run)) \
 		$(call pick,$(wildcard tests/mutants/run))
 
-# Every guard that is marked in the source, removed alone; `make test` tries one in eight.
+# Every guard that is marked in the source, removed alone; `make test` tries one in sixteen.
 mutants: tests
 	@HAPAX_JOBS=$(JOBS) $(call run_tests,$(BUILD)) tests/mutants/run
 

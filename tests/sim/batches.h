@@ -548,7 +548,7 @@ static inline void init_verb(union sim_task *task, const void *plan, struct aren
 static inline void explore(struct sim_scenario scenario)
 {
 	complete(&scenario);
-	scenario.bounds.lapses += getenv("HAPAX_SOAK") != NULL;
+	scenario.bounds.lapses += ONE_IN_SOAK;
 	walk_all(&scenario, STATES_MAX);
 }
 

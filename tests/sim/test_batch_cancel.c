@@ -79,6 +79,9 @@ static void exhaustive_late(void **state)
 	explore(late("a hand whose success comes late, a worker, a canceller"));
 }
 
+/* A second lapse is nine in ten of it: walked through in a soak, and where this one is asked for by name, as its mutant does. */
+static bool picked;
+
 static void exhaustive_late_lost(void **state)
 {
 	struct world_plan plan = without_void;
@@ -87,6 +90,7 @@ static void exhaustive_late_lost(void **state)
 	(void)state;
 	plan.initial = BATCH_RUNNING;
 	build_world(plan);
+	scenario.bounds.lapses = picked ? 2 : 1;
 	scenario.bounds.lost_answers = 1;
 	explore(scenario);
 }
@@ -354,7 +358,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(random_crowd),
 	};
 
-	if (argc > 1)
+	picked = argc > 1;
+	if (picked)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

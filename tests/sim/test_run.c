@@ -34,7 +34,7 @@ static void exhaustive_failed_commits(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {DRIVERS},
-		.bounds = {.lapses = 3, .crashes = 1, .failures = 1},
+		.bounds = {.lapses = 2 + ONE_IN_SOAK, .crashes = 1, .failures = 1},
 		.world = WORLD_KEYED,
 	});
 }
@@ -94,7 +94,7 @@ static void exhaustive_unsettled(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {DRIVERS},
-		.bounds = {.lapses = 3, .crashes = 1, .unsettled = 2},
+		.bounds = {.lapses = 2 + ONE_IN_SOAK, .crashes = 1, .unsettled = 2},
 		.world = WORLD_KEYED,
 		.never_fails = true,
 	});
@@ -128,7 +128,7 @@ static void exhaustive_unsettled_probed(void **state)
 		.nodes_n = 2,
 		.cast_n = 2,
 		.cast = {DRIVERS},
-		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1, .unsettled = 1},
+		.bounds = {.lapses = 1 + ONE_IN_SOAK, .crashes = 1, .lost_answers = 1, .unsettled = 1},
 		.world = WORLD_KEYED,
 	});
 }

@@ -61,7 +61,7 @@ static void exhaustive_cancel_doubt(void **state)
 		.cast_n = 2,
 		.cast = {{"driver", 0, true, init_driver, NULL, is_due},
 			 {"canceller", 1, false, init_verb, &cancel, NULL}},
-		.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1},
+		.bounds = {.lapses = 1 + ONE_IN_SOAK, .crashes = 1, .lost_answers = 1},
 		.world = WORLD_KEYED,
 	});
 }
@@ -95,7 +95,7 @@ static void exhaustive_pause_crash(void **state)
 		.cast = {{"driver", 0, true, init_driver, NULL, is_due},
 			 {"pauser", 1, false, init_verb, &pause_it, NULL},
 			 {"resumer", 1, false, init_verb, &resume_it, NULL}},
-		.bounds = {.lapses = 2, .crashes = 1},
+		.bounds = {.lapses = 1 + ONE_IN_SOAK, .crashes = 1},
 		.world = WORLD_KEYED,
 	});
 }

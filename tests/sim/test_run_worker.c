@@ -53,7 +53,7 @@ static void exhaustive_workers_timeout(void **state)
 		.cast = {{"driver", 0, true, init_driver, NULL, is_due},
 			 {"worker", 1, true, init_worker, &workers[0], job_is_due},
 			 {"janitor", 0, true, init_lapser, NULL, job_is_past}},
-		.bounds = {.lapses = 3, .crashes = 1},
+		.bounds = {.lapses = 2 + ONE_IN_SOAK, .crashes = 1},
 		.world = WORLD_KEYED,
 	});
 }
