@@ -39,7 +39,7 @@ static void write_mark(const struct changes *changes, char ret_mark[MARK_BYTES])
 
 	lanes_read_stats(parts->lanes, &stats);
 	snprintf(ret_mark, MARK_BYTES, "%llx-%llx", (unsigned long long)changes->process,
-		 (unsigned long long)(stats.group.transitions + atomic_load(&parts->metrics->notifications_heard)));
+		 (unsigned long long)(stats.group.changes + atomic_load(&parts->metrics->notifications_heard)));
 }
 
 /* ---- streams; all of these under the mutex ---- */

@@ -274,6 +274,7 @@ static void group_count(const struct group *group, struct mono_time began, struc
 		stats->lost += lost;
 		stats->failed += group->results[i].verdict >= UNIT_FAILED;
 		stats->transitions += won && first->rule == UNIT_VERDICT;
+		stats->changes += won && group->units[i]->op;
 		stats->fenced += lost && first->stmt->fenced;
 	}
 }
@@ -400,6 +401,7 @@ void group_stats_add(struct group_stats *sum, const struct group_stats *stats)
 	sum->lost += stats->lost;
 	sum->failed += stats->failed;
 	sum->transitions += stats->transitions;
+	sum->changes += stats->changes;
 	sum->fenced += stats->fenced;
 	sum->retried += stats->retried;
 	sum->bisected += stats->bisected;

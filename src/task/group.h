@@ -62,6 +62,7 @@ struct group_stats {
 	uint64_t won, lost;
 	uint64_t failed;      /* or unknown: see the results for why */
 	uint64_t transitions; /* won, with a guard */
+	uint64_t changes;     /* won by those that write: see unit->op */
 	uint64_t fenced;      /* lost by a stale holder */
 	uint64_t retried;     /* deadlocks, lock timeouts, lost connections: the same group was run again */
 	uint64_t bisected;    /* cut in two because some unit's data was refused, or its rows did not fit */

@@ -738,6 +738,7 @@ def test_open_pages_cost_a_push_nothing(dir):
 		took = time.monotonic() - began
 		print(f"# 1000 jobs pushed in {alone:.2f} s alone, {before:.2f} s before 200 open pages, each of which heard {events} events")
 		assert events <= 2 * took + 4, f"{events} events in {took} s"
+		assert took < 30, f"a push was told after {took} s: not by itself, but by what came later"
 		marks = [re.findall(rb"data: (\S+)", text) for text in texts]
 		assert all(m[0].split(b"-")[0] == marks[0][0].split(b"-")[0] for m in marks) and all(b"id: " + m[-1] in t for m, t in zip(marks, texts))
 		for page in pages:
