@@ -11,7 +11,7 @@
  *
  * The observer looks all the while; what else must be true then is in support/books.h and support/artifacts.h.
  *
- * 100 kills; with HAPAX_SOAK 1,000.
+ * 40 kills; with HAPAX_SOAK 1,000.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,10 +24,10 @@
 
 #include "flow/batch.h"
 #include "support/await.h"
+#include "support/soak.h"
 #include "support/studio.h"
 
-#define KILLS 100
-#define KILLS_SOAK 1000
+#define KILLS soak_or(1000, 40)
 #define CUSTOMERS 8
 #define OPEN_MAX 5 /* batches that a customer has under way */
 #define BATCHES_PER_CUSTOMER 2000
@@ -366,7 +366,7 @@ static void random_kills(struct studio *studio, int nodes)
 	int64_t from_ms = await_now_ms(), calm_ms, calmed_ms, dry;
 
 	begin(&chaos, studio, nodes);
-	rage(&chaos, getenv("HAPAX_SOAK") ? KILLS_SOAK : KILLS);
+	rage(&chaos, KILLS);
 	calm_ms = await_now_ms();
 	calm_down(&chaos);
 	calmed_ms = await_now_ms();

@@ -15,9 +15,10 @@
 
 #include "support/await.h"
 #include "support/scene.h"
+#include "support/soak.h"
 
 #define CALLERS 50
-#define ROUNDS 100
+#define ROUNDS soak_or(100, 30)
 
 #define DEFINITION(claim)                                                                                              \
 	"{'workflow':'billing','kind':'entity','status_types':['approved'," claim ",'closed'],"                        \

@@ -19,9 +19,11 @@
 
 #include "support/await.h"
 #include "support/gate_process.h"
+#include "support/soak.h"
 
 #define CLIENTS 50
-#define ROUNDS 100
+#define ROUNDS_MAX 100
+#define ROUNDS soak_or(ROUNDS_MAX, 40)
 #define SLOW_MS 300
 #define SLOW_CROWDS 10
 #define PATH "/payments"
@@ -36,9 +38,9 @@ struct crowd {
 	int number, rounds;
 	bool differ; /* each client sends another body */
 	pthread_barrier_t barrier;
-	struct reply replies[CLIENTS]; /* of the round */
-	struct reply firsts[ROUNDS];   /* what was created in each round … */
-	int winners[ROUNDS];           /* … and by whom */
+	struct reply replies[CLIENTS];   /* of the round */
+	struct reply firsts[ROUNDS_MAX]; /* what was created in each round … */
+	int winners[ROUNDS_MAX];         /* … and by whom */
 	struct tally tally;
 	char complaint[600]; /* the first one; empty: all is well */
 };

@@ -1,5 +1,5 @@
 /*
- * Two nodes (real processes) write the same few hot rows on PostgreSQL, for ten seconds, or with HAPAX_SOAK a
+ * Two nodes (real processes) write the same few hot rows on PostgreSQL, for five seconds, or with HAPAX_SOAK a
  * minute. They have different numbers of lanes, so that their batches overlap in every way.
  *
  * What must come out: for every subject, version = 1 + what the two nodes acknowledged for it, with a history to
@@ -18,12 +18,12 @@
 
 #include "chaos/hot_rows.h"
 #include "support/audit.h"
+#include "support/soak.h"
 #include "support/store.h"
 #include "support/subjects.h"
 
 #define NODES 2
-#define SECONDS 10
-#define SECONDS_SOAK 60
+#define SECONDS soak_or(60, 5)
 
 struct node {
 	pid_t pid;
@@ -124,7 +124,6 @@ static unsigned long long deadlocks(PGconn *raw)
 
 static void two_nodes_write_the_same_rows(void **state)
 {
-	const char *soak = getenv("HAPAX_SOAK");
 	struct store *store = store_new(STORE_POSTGRES);
 	struct db *db = store_open_migrated(store);
 	PGconn *raw = store_raw(store);
@@ -133,7 +132,7 @@ static void two_nodes_write_the_same_rows(void **state)
 	char seconds[16];
 
 	(void)state;
-	snprintf(seconds, sizeof seconds, "%d", soak && *soak ? SECONDS_SOAK : SECONDS);
+	snprintf(seconds, sizeof seconds, "%d", SECONDS);
 	create_subjects(db);
 	start_node(&nodes[0], store, "node-1", "4", seconds);
 	start_node(&nodes[1], store, "node-2", "3", seconds);

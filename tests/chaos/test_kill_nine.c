@@ -24,11 +24,12 @@
 #include "chaos/kill_page.h"
 #include "db/migrate.h"
 #include "support/audit.h"
+#include "support/soak.h"
 #include "support/store.h"
 #include "support/subjects.h"
 
-#define KILLS 200
-#define KILLS_INSIDE_MIN 50
+#define KILLS soak_or(200, 80)
+#define KILLS_INSIDE_MIN (KILLS / 4)
 #define ACKS_BEFORE_KILL_MAX 200
 #define WAIT_MS 60000
 

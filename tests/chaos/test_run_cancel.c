@@ -21,9 +21,10 @@
 #include "support/await.h"
 #include "support/effects.h"
 #include "support/fleet.h"
+#include "support/soak.h"
 
 #define NODES 3
-#define KILLS 40
+#define KILLS soak_or(40, 20)
 #define KILL_EVERY_MS 300
 #define CUSTOMERS 8
 #define RUNS_MAX 400 /* of one customer */

@@ -1,5 +1,5 @@
 /*
- * PostgreSQL is stopped the hard way (-m immediate) and started again, ten times, while two nodes drive runs: at once, or
+ * PostgreSQL is stopped the hard way (-m immediate) and started again, four times (ten in a soak), while two nodes drive runs: at once, or
  * when no lease has lasted. Nothing that was acknowledged is lost, nothing is done twice (support/run_load.h), and after
  * each return, by the clock:
  *
@@ -20,11 +20,12 @@
 
 #include "support/await.h"
 #include "support/run_load.h"
+#include "support/soak.h"
 
 #define NODES 2
-#define RESTARTS 10
-#define RUNS_N 500
-#define OVER_MS 40000
+#define RESTARTS soak_or(10, 4)
+#define RUNS_N (RESTARTS * 50)
+#define OVER_MS (RESTARTS * 4000)
 #define UNDER_WAY_MIN 3                     /* runs that a restart is to meet */
 #define DOWN_MS (RUN_LOAD_LEASE_MS * 3 / 2) /* every other time: then no lease has lasted */
 #define BACK_MS 15000

@@ -18,10 +18,11 @@
 #include "base/id.h"
 #include "support/await.h"
 #include "support/effects.h"
+#include "support/soak.h"
 #include "support/worker.h"
 
 #define NODES 3
-#define KILLS 40
+#define KILLS soak_or(40, 20)
 #define KILL_EVERY_MS 300
 #define WORKERS 4
 #define CLAIMED_MAX 5

@@ -114,10 +114,13 @@ def read_answer(s):
 
 
 class Service:
-	"""Answers every request with `answer`, a status and a body (and `fields`); None: it hangs up. Calls are (path, headers in lower case, body)."""
+	"""
+	Answers every request with `answer`, a status and a body (and `fields`), or that of `answers` for its path; None: it hangs up. Calls are
+	(path, headers in lower case, body).
+	"""
 
 	def __init__(self):
-		self.calls, self.answer, self.fields, self.hold = [], (200, b"{}"), {}, threading.Event()
+		self.calls, self.answer, self.answers, self.fields, self.hold = [], (200, b"{}"), {}, {}, threading.Event()
 		self.hold.set()
 		service = self
 
@@ -128,10 +131,11 @@ class Service:
 				body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
 				service.calls.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
 				service.hold.wait(30)
-				if service.answer is None:
+				answer = service.answers.get(self.path, service.answer)
+				if answer is None:
 					self.close_connection = True
 					return
-				status, text = service.answer
+				status, text = answer
 				self.send_response(status)
 				self.send_header("Content-Type", "application/json")
 				self.send_header("Content-Length", str(len(text)))
