@@ -91,6 +91,23 @@ static void add_marker(const struct db_stmt *stmt, struct slice name, enum stmt_
 	}
 }
 
+/*
+ * The beginning or the end of what stands there for one store; *off counts those that are not for this form. False: it is neither.
+ */
+static bool take_section(struct slice name, enum stmt_form form, unsigned *off)
+{
+	bool sqlite = slice_is(name, "sqlite");
+
+	if (slice_is(name, "end")) {
+		*off -= *off > 0;
+		return true;
+	}
+	if (!sqlite && !slice_is(name, "postgres"))
+		return false;
+	*off += *off > 0 || sqlite != (form == STMT_SQLITE);
+	return true;
+}
+
 /* The end of a quoted text: what stands in it is the user's, or data. A doubled quote just begins the next one. */
 static const char *quoted_end(const char *p)
 {
@@ -103,19 +120,24 @@ void stmt_expand(const struct db_stmt *stmt, enum stmt_form form, struct strbuf 
 {
 	bool set = form == STMT_POSTGRES_SET;
 	const char *p = stmt_text_of(stmt, form);
+	unsigned off = 0;
 
 	while (*p) {
-		if (*p == '\'' || *p == '"') {
-			const char *end = quoted_end(p);
-
-			strbuf_add(out, p, (size_t)(end - p));
-			p = end;
-		} else if (*p == '{') {
+		if (*p == '{') {
 			const char *end = strchr(p, '}');
+			struct slice name = slice_of(p + 1, (size_t)(end - p - 1));
 
 			ASSERT(end);
-			add_marker(stmt, slice_of(p + 1, (size_t)(end - p - 1)), form, out);
+			if (!take_section(name, form, &off) && !off)
+				add_marker(stmt, name, form, out);
 			p = end + 1;
+		} else if (*p == '\'' || *p == '"') {
+			const char *end = quoted_end(p);
+
+			strbuf_add(out, p, off ? 0 : (size_t)(end - p));
+			p = end;
+		} else if (off) {
+			p++;
 		} else if (*p == '?' && isdigit((unsigned char)p[1])) {
 			strbuf_add_str(out, parameter(form));
 			p++;

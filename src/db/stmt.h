@@ -11,6 +11,7 @@
  *   {u}       (set_sql only)                  "unnest(…) … AS u(…)"
  *   {ord}     nothing                         "u.ord, "
  *   {listN}   a table whose column "value" has the elements of the JSON array ?N
+ *   {sqlite}  begins what stands in the text for SQLite alone, {postgres} for PostgreSQL; up to its {end}. One may stand in another
  *   ?N        ?N (SQLite), $N (PostgreSQL)    u.pN
  *
  * Quoted texts are left alone. So `UPDATE t SET a = ?1{from} WHERE id = ?2 RETURNING {ord}b` is both. Where the

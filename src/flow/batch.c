@@ -21,23 +21,11 @@ DB_STMT(stmt_read_key, "batch_read_key", "tt", OUT,
 	"SELECT " COLUMNS_SQL FROM " WHERE b.workspace = ?1 AND b.batch_key = ?2");
 
 /* ?1 workspace   ?2 before   ?3 how many   then what is asked for. */
-#define BY_ID "b.workspace, b.subject", "b.workspace DESC, b.subject DESC", "?1"
-#define BY_WORKFLOW(n)                                                                                                 \
-	"b.workspace, b.workflow, b.subject", "b.workspace DESC, b.workflow DESC, b.subject DESC", "?1, ?" n
-#define LIST_(key, order, lead)                                                                                        \
-	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND b.expired = 0 ORDER BY " order        \
-									   " LIMIT ?3"
-#define SLICE_(key, order, lead)                                                                                       \
-	" FROM hx_batch b" PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND b.expired = 0 ORDER BY " order
-#define STATUS_(key, order, lead)                                                                                      \
-	"SELECT " COLUMNS_SQL FROM PAGE_DOWN(                                                                          \
-		key, lead, "?2",                                                                                       \
-		SLICE_BOUND("b.subject", SLICE_(key, order, lead),                                                     \
-			    "min")) " AND b.expired = 0" STATUS_IS("b.subject", "?4") " ORDER BY " order " LIMIT ?3"
-#define LINE_(key, order, lead) SLICE_LINE("b.subject", SLICE_(key, order, lead), "min")
-#define LIST(...) LIST_(__VA_ARGS__)
-#define LIST_STATUS(...) STATUS_(__VA_ARGS__)
-#define LIST_LINE(...) LINE_(__VA_ARGS__)
+#define BY_ID "hx_batch", "b", LEAD_ALL, "?1", " AND b.expired = 0", ALL_DOWN
+#define BY_WORKFLOW(n) "hx_batch", "b", LEAD_WORKFLOW, "?1, ?" n, " AND b.expired = 0", WORKFLOW_DOWN
+#define LIST(...) "SELECT " COLUMNS_SQL FROM PAGE_DOWN(__VA_ARGS__)
+#define LIST_STATUS(...) "SELECT " COLUMNS_SQL FROM STATUS_DOWN(__VA_ARGS__)
+#define LIST_LINE(...) SLICE_LINE(LISTED_DOWN(__VA_ARGS__, ""), "min")
 
 DB_STMT(stmt_list, "batch_list", "tii", OUT, LIST(BY_ID));
 DB_STMT(stmt_list_workflow, "batch_list_workflow", "tiit", OUT, LIST(BY_WORKFLOW("4")));

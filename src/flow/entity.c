@@ -27,15 +27,15 @@ DB_STMT(stmt_read_subject, "entity_read_subject", "i", ENTITY_OUT,
 	ENTITY_SELECT " WHERE e.subject = ?1");
 
 #define LIST_WHERE " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name > ?3"
-#define LIST_OF " FROM hx_entity e" LIST_WHERE
+#define LIST_OF "(SELECT e.name AS subject FROM hx_entity e" LIST_WHERE " ORDER BY e.name LIMIT " LIST_SLICE_SQL ")"
 
 DB_STMT(stmt_list, "entity_list", "ttti", ENTITY_OUT, ENTITY_SELECT LIST_WHERE " ORDER BY e.name LIMIT ?4");
 
 DB_STMT(stmt_list_status, "entity_list_status", "tttiti", ENTITY_OUT,
-	ENTITY_SELECT LIST_WHERE " AND e.name <= " SLICE_BOUND("e.name", LIST_OF " ORDER BY e.name", "max")
+	ENTITY_SELECT LIST_WHERE " AND e.name <= " LISTED_END(LIST_OF, "max")
 	" AND (?5 = '' OR s.status = ?5) AND (?6 = 0 OR s.owner = 'held') ORDER BY e.name LIMIT ?4");
 
-DB_STMT(stmt_slice, "entity_slice", "ttt", "it", SLICE_LINE("e.name", LIST_OF " ORDER BY e.name", "max"));
+DB_STMT(stmt_slice, "entity_slice", "ttt", "it", SLICE_LINE(LIST_OF, "max"));
 
 DB_STMT(stmt_list_these, "entity_list_these", "tt", ENTITY_OUT,
 	ENTITY_SELECT " WHERE e.subject IN (SELECT CAST(value AS bigint) FROM {list2}) AND e.workspace = ?1");

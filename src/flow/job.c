@@ -65,36 +65,32 @@ DB_STMT(stmt_read_in, "job_read_in", "it", JOB_OUT,
 	JOB_SELECT " WHERE j.subject = ?1 AND j.workspace = ?2");
 
 /* ?1 workspace   ?2 after   ?3 how many   then what is asked for. */
-#define BY_ID "j.workspace, j.subject", "?1"
-#define BY_QUEUE(n) "j.workspace, j.queue, j.subject", "?1, ?" n
-#define LIST_(key, lead, base) JOB_SELECT PAGE_UP(key, lead, "?2", PAGE_TOP) base " ORDER BY " key " LIMIT ?3"
-#define SLICE_(key, lead, base) " FROM hx_job j" PAGE_UP(key, lead, "?2", PAGE_TOP) base " ORDER BY " key
-#define STATUS_(key, lead, base)                                                                                       \
-	JOB_SELECT PAGE_UP(key, lead, "?2", SLICE_BOUND("j.subject", SLICE_(key, lead, base), "max"))                  \
-		base STATUS_IS("j.subject", "?4") " ORDER BY " key " LIMIT ?3"
-#define LINE_(key, lead, base) SLICE_LINE("j.subject", SLICE_(key, lead, base), "max")
-#define LIST(...) LIST_(__VA_ARGS__)
-#define LIST_STATUS(...) STATUS_(__VA_ARGS__)
-#define LIST_LINE(...) LINE_(__VA_ARGS__)
+#define LEAD_QUEUE(a) a ".workspace, " a ".queue"
+#define QUEUE_UP(a) LEAD_QUEUE(a) ", " a ".subject"
+#define BY_ID(base) "hx_job", "j", LEAD_ALL, "?1", base, ALL_UP
+#define BY_QUEUE(n) "hx_job", "j", LEAD_QUEUE, "?1, ?" n, "", QUEUE_UP
+#define LIST(...) JOB_SELECT PAGE_UP(__VA_ARGS__)
+#define LIST_STATUS(...) JOB_SELECT STATUS_UP(__VA_ARGS__)
+#define LIST_LINE(...) SLICE_LINE(LISTED_UP(__VA_ARGS__, ""), "max")
 #define QUEUE(n) " AND j.queue = ?" n
 #define PARKED " AND j.ended_at IS NOT NULL AND j.error IS NOT NULL"
 #define RETRYING " AND j.due_at IS NOT NULL AND j.error IS NOT NULL"
 
-DB_STMT(stmt_list, "job_list", "tii", JOB_OUT, LIST(BY_ID, ""));
-DB_STMT(stmt_list_queue, "job_list_queue", "tiit", JOB_OUT, LIST(BY_QUEUE("4"), ""));
-DB_STMT(stmt_list_status, "job_list_status", "tiit", JOB_OUT, LIST_STATUS(BY_ID, ""));
-DB_STMT(stmt_list_both, "job_list_both", "tiitt", JOB_OUT, LIST_STATUS(BY_QUEUE("5"), ""));
-DB_STMT(stmt_list_parked, "job_list_parked", "tiit", JOB_OUT, LIST_STATUS(BY_ID, PARKED));
-DB_STMT(stmt_list_parked_queue, "job_list_parked_queue", "tiitt", JOB_OUT, LIST_STATUS(BY_ID, PARKED QUEUE("5")));
-DB_STMT(stmt_list_retrying, "job_list_retrying", "tiit", JOB_OUT, LIST_STATUS(BY_ID, RETRYING));
-DB_STMT(stmt_list_retrying_queue, "job_list_retrying_queue", "tiitt", JOB_OUT, LIST_STATUS(BY_ID, RETRYING QUEUE("5")));
+DB_STMT(stmt_list, "job_list", "tii", JOB_OUT, LIST(BY_ID("")));
+DB_STMT(stmt_list_queue, "job_list_queue", "tiit", JOB_OUT, LIST(BY_QUEUE("4")));
+DB_STMT(stmt_list_status, "job_list_status", "tiit", JOB_OUT, LIST_STATUS(BY_ID("")));
+DB_STMT(stmt_list_both, "job_list_both", "tiitt", JOB_OUT, LIST_STATUS(BY_QUEUE("5")));
+DB_STMT(stmt_list_parked, "job_list_parked", "tiit", JOB_OUT, LIST_STATUS(BY_ID(PARKED)));
+DB_STMT(stmt_list_parked_queue, "job_list_parked_queue", "tiitt", JOB_OUT, LIST_STATUS(BY_ID(PARKED QUEUE("5"))));
+DB_STMT(stmt_list_retrying, "job_list_retrying", "tiit", JOB_OUT, LIST_STATUS(BY_ID(RETRYING)));
+DB_STMT(stmt_list_retrying_queue, "job_list_retrying_queue", "tiitt", JOB_OUT, LIST_STATUS(BY_ID(RETRYING QUEUE("5"))));
 
-DB_STMT(stmt_slice, "job_slice", "ti", "ii", LIST_LINE(BY_ID, ""));
-DB_STMT(stmt_slice_queue, "job_slice_queue", "tit", "ii", LIST_LINE(BY_QUEUE("3"), ""));
-DB_STMT(stmt_slice_parked, "job_slice_parked", "ti", "ii", LIST_LINE(BY_ID, PARKED));
-DB_STMT(stmt_slice_parked_queue, "job_slice_parked_queue", "tit", "ii", LIST_LINE(BY_ID, PARKED QUEUE("3")));
-DB_STMT(stmt_slice_retrying, "job_slice_retrying", "ti", "ii", LIST_LINE(BY_ID, RETRYING));
-DB_STMT(stmt_slice_retrying_queue, "job_slice_retrying_queue", "tit", "ii", LIST_LINE(BY_ID, RETRYING QUEUE("3")));
+DB_STMT(stmt_slice, "job_slice", "ti", "ii", LIST_LINE(BY_ID("")));
+DB_STMT(stmt_slice_queue, "job_slice_queue", "tit", "ii", LIST_LINE(BY_QUEUE("3")));
+DB_STMT(stmt_slice_parked, "job_slice_parked", "ti", "ii", LIST_LINE(BY_ID(PARKED)));
+DB_STMT(stmt_slice_parked_queue, "job_slice_parked_queue", "tit", "ii", LIST_LINE(BY_ID(PARKED QUEUE("3"))));
+DB_STMT(stmt_slice_retrying, "job_slice_retrying", "ti", "ii", LIST_LINE(BY_ID(RETRYING)));
+DB_STMT(stmt_slice_retrying_queue, "job_slice_retrying_queue", "tit", "ii", LIST_LINE(BY_ID(RETRYING QUEUE("3"))));
 
 /* Actions whose function this node does not have are delivered by a node that has it. */
 #define NOT_LEFT(names) " AND workflow || '/' || action NOT IN (SELECT value FROM " names ")"

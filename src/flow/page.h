@@ -4,8 +4,14 @@
  * ends where the slice ends, with what it has found. What people look for (jobs that are parked, runs that wait for a person)
  * has an index of its own, and there a slice is of these alone.
  *
- *   line of the page     … WHERE <the index> AND id > ?after AND id <= <the end of the slice> AND status = ? ORDER BY id LIMIT ?
+ *   line of the page     … WHERE <the index> AND id > ?after AND <it is of the slice> AND status = ? ORDER BY id LIMIT ?
  *   line after it        how many there are in the slice, and where it ends: the cursor, if the page is not full
+ *
+ * A walk begins and ends with whole keys of its index: then there is one index that has its order, and no statistics by which another
+ * one would look better (with `workspace = ?1` in its place the primary key has the same order). SQLite stops where the walk ends.
+ * PostgreSQL stops only where the first column differs: the end of a workflow, of a value or of a slice it does not see, and would go
+ * through all that comes after it, up to the end of the workspace. So there a walk has no end but its LIMIT and its workspace, and what
+ * it has read too much, at most a slice of entries of the index, is left out by a query around it.
  */
 #pragma once
 
@@ -15,19 +21,71 @@
 /* Columns of the line after the page. */
 enum { SLICE_N, SLICE_END };
 
-/*
- * Where a page begins and ends, as a range of whole keys of its index: then there is one index that has its order, and no statistics
- * by which another one would look better. `key`: its columns; lead: what those before the last one are; from, to: the last one.
- */
-#define PAGE_UP(key, lead, from, to) " WHERE (" key ") > (" lead ", " from ") AND (" key ") <= (" lead ", " to ")"
-#define PAGE_DOWN(key, lead, from, to) " WHERE (" key ") < (" lead ", " from ") AND (" key ") >= (" lead ", " to ")"
 #define PAGE_TOP "9223372036854775807"
 #define PAGE_BOTTOM "-9223372036854775807"
 
-/* Asked of each row of the slice by its key: a join could be begun at the other end, with all that have a rare status. */
-#define STATUS_IS(id, status) " AND (SELECT z.status FROM hx_subject z WHERE z.id = " id ") = " status
+/*
+ * a: the name of the table in the query. lead(a): the columns of the index before `subject`, the workspace first, which is ?1; is: what
+ * they have to be; base: what else the index is of; order(a): that of the walk.
+ */
+#define KEY_OF(a, lead) "(" lead(a) ", " a ".subject)"
+#define FROM_UP(a, lead, is, from) " WHERE " KEY_OF(a, lead) " > (" is ", " from ")"
+#define FROM_DOWN(a, lead, is, from) " WHERE " KEY_OF(a, lead) " < (" is ", " from ")"
+#define END_UP(a, lead, is, to) " AND " KEY_OF(a, lead) " <= (" is ", " to ")"
+#define END_DOWN(a, lead, is, to) " AND " KEY_OF(a, lead) " >= (" is ", " to ")"
+#define LEAD_ALL(a) a ".workspace"
+#define LEAD_WORKFLOW(a) a ".workspace, " a ".workflow"
+#define ALL_UP(a) a ".workspace, " a ".subject"
+#define ALL_DOWN(a) a ".workspace DESC, " a ".subject DESC"
+#define WORKFLOW_UP(a) LEAD_WORKFLOW(a) ", " a ".subject"
+#define WORKFLOW_DOWN(a) a ".workspace DESC, " a ".workflow DESC, " a ".subject DESC"
 
-/* `of`: FROM and WHERE of a page that goes all the way, and its order; end: max or min. */
-#define SLICE_OF(id, of) "(SELECT " id " AS id" of " LIMIT " LIST_SLICE_SQL ") AS slice"
-#define SLICE_LINE(id, of, end) "SELECT count(*), " end "(slice.id) FROM " SLICE_OF(id, of)
-#define SLICE_BOUND(id, of, end) "(SELECT " end "(slice.id) FROM " SLICE_OF(id, of) ")"
+/* At most `most` rows after `from`, with `rest` on PostgreSQL: what is asked of those that are of the walk. */
+#define SLICE_(table, a, lead, is, walk, end, near, base, order, most, rest)                                           \
+	"(SELECT " lead(a) ", " a ".subject FROM {postgres}(SELECT " lead(                                             \
+		a) ", " a ".subject FROM {end}" table " " a walk "{sqlite}" end "{end}{postgres} AND " a               \
+		   ".workspace " near " ?1{end}" base " ORDER BY " order(a) " LIMIT " most "{postgres}) AS " a         \
+									    " WHERE (" lead(a) ") " near " (" is       \
+											       ")" rest "{end})"
+#define SLICE_UP(table, a, lead, is, from, base, order, most, rest)                                                    \
+	SLICE_(table, a, lead, is, FROM_UP(a, lead, is, from), END_UP(a, lead, is, PAGE_TOP), "<=", base, order, most, \
+	       rest)
+#define SLICE_DOWN(table, a, lead, is, from, base, order, most, rest)                                                  \
+	SLICE_(table, a, lead, is, FROM_DOWN(a, lead, is, from), END_DOWN(a, lead, is, PAGE_BOTTOM), ">=", base,       \
+	       order, most, rest)
+/* The slice of a list. */
+#define LISTED_UP(table, a, lead, is, base, order, rest)                                                               \
+	SLICE_UP(table, a, lead, is, "?2", base, order, LIST_SLICE_SQL, rest)
+#define LISTED_DOWN(table, a, lead, is, base, order, rest)                                                             \
+	SLICE_DOWN(table, a, lead, is, "?2", base, order, LIST_SLICE_SQL, rest)
+#define LISTED_END(listed, end) "(SELECT " end "(slice.subject) FROM " listed " AS slice)"
+
+/*
+ * What comes after SELECT … FROM: a page after ?2 of ?3 rows, and one of those in a slice whose status is ?4. On PostgreSQL all of it is
+ * decided before the rows are joined: with a LIMIT after the join it would begin at the other end, with everything there is.
+ */
+#define PAGE_OF(a, found, order)                                                                                       \
+	"{postgres} JOIN " found " AS f ON f.subject = " a ".subject ORDER BY " order("f") "{end}"
+#define PAGE_UP(table, a, lead, is, base, order)                                                                       \
+	PAGE_OF(a, SLICE_UP(table, a, lead, is, "?2", base, order, "?3", ""), order)                                   \
+	"{sqlite}" FROM_UP(a, lead, is, "?2") END_UP(a, lead, is, PAGE_TOP) base " ORDER BY " order(a) " LIMIT ?3{end}"
+#define PAGE_DOWN(table, a, lead, is, base, order)                                                                     \
+	PAGE_OF(a, SLICE_DOWN(table, a, lead, is, "?2", base, order, "?3", ""), order)                                 \
+	"{sqlite}" FROM_DOWN(a, lead, is, "?2") END_DOWN(a, lead, is, PAGE_BOTTOM) base                                \
+		" ORDER BY " order(a) " LIMIT ?3{end}"
+#define OF_STATUS(a, order) " AND" STATUS_IS(a ".subject") " ORDER BY " order(a) " LIMIT ?3"
+#define STATUS_UP(table, a, lead, is, base, order)                                                                     \
+	PAGE_OF(a, LISTED_UP(table, a, lead, is, base, order, OF_STATUS(a, order)), order)                             \
+	"{sqlite}" FROM_UP(a, lead, is, "?2")                                                                          \
+		END_UP(a, lead, is, LISTED_END(LISTED_UP(table, a, lead, is, base, order, ""), "max")) base            \
+		OF_STATUS(a, order) "{end}"
+#define STATUS_DOWN(table, a, lead, is, base, order)                                                                   \
+	PAGE_OF(a, LISTED_DOWN(table, a, lead, is, base, order, OF_STATUS(a, order)), order)                           \
+	"{sqlite}" FROM_DOWN(a, lead, is, "?2")                                                                        \
+		END_DOWN(a, lead, is, LISTED_END(LISTED_DOWN(table, a, lead, is, base, order, ""), "min")) base        \
+		OF_STATUS(a, order) "{end}"
+/* The line after the page; end: max or min. */
+#define SLICE_LINE(slice, end) "SELECT count(*), " end "(slice.subject) FROM " slice " AS slice"
+
+/* Asked of each row of the slice by its key: a join could be begun at the other end, with all that have a rare status. */
+#define STATUS_IS(id) " (SELECT z.status FROM hx_subject z WHERE z.id = " id ") = ?4"

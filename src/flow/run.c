@@ -76,35 +76,23 @@ DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
 	"SELECT " RUN_COLUMNS_SQL ","                                                                                  \
 	" (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"                                        \
 	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
-#define BY_ID "r.workspace, r.subject", "r.workspace DESC, r.subject DESC", "?1"
-#define BY_WORKFLOW(n)                                                                                                 \
-	"r.workspace, r.workflow, r.subject", "r.workspace DESC, r.workflow DESC, r.subject DESC", "?1, ?" n
-#define LIST_(key, order, lead, base)                                                                                  \
-	LIST_SELECT PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND r.expired = 0" base " ORDER BY " order " LIMIT ?3"
-#define SLICE_(key, order, lead, base)                                                                                 \
-	" FROM hx_run r" PAGE_DOWN(key, lead, "?2", PAGE_BOTTOM) " AND r.expired = 0" base " ORDER BY " order
-#define STATUS_(key, order, lead, base)                                                                                \
-	LIST_SELECT PAGE_DOWN(key, lead, "?2",                                                                         \
-			      SLICE_BOUND("r.subject", SLICE_(key, order, lead, base),                                 \
-					  "min")) " AND r.expired = 0" base STATUS_IS("r.subject",                     \
-										      "?4") " ORDER BY " order         \
-											    " LIMIT ?3"
-#define LINE_(key, order, lead, base) SLICE_LINE("r.subject", SLICE_(key, order, lead, base), "min")
-#define LIST(...) LIST_(__VA_ARGS__)
-#define LIST_STATUS(...) STATUS_(__VA_ARGS__)
-#define LIST_LINE(...) LINE_(__VA_ARGS__)
+#define BY_ID(base) "hx_run", "r", LEAD_ALL, "?1", " AND r.expired = 0" base, ALL_DOWN
+#define BY_WORKFLOW(n) "hx_run", "r", LEAD_WORKFLOW, "?1, ?" n, " AND r.expired = 0", WORKFLOW_DOWN
+#define LIST(...) LIST_SELECT PAGE_DOWN(__VA_ARGS__)
+#define LIST_STATUS(...) LIST_SELECT STATUS_DOWN(__VA_ARGS__)
+#define LIST_LINE(...) SLICE_LINE(LISTED_DOWN(__VA_ARGS__, ""), "min")
 #define PERSON " AND r.awaits = 'person'"
 /* Not for an index: of those of one parent, or of those that wait for a person. */
 #define AND_WORKFLOW(n) " AND (?" n " = '' OR r.workflow = ?" n ")"
 #define AND_PERSON(n) " AND (?" n " = 0 OR r.awaits = 'person')"
 #define LIST_OUT RUN_OUT "it"
 
-DB_STMT(stmt_list, "run_list", "tii", LIST_OUT, LIST(BY_ID, ""));
-DB_STMT(stmt_list_workflow, "run_list_workflow", "tiit", LIST_OUT, LIST(BY_WORKFLOW("4"), ""));
-DB_STMT(stmt_list_person, "run_list_person", "tiit", LIST_OUT, LIST(BY_ID, PERSON AND_WORKFLOW("4")));
-DB_STMT(stmt_list_status, "run_list_status", "tiit", LIST_OUT, LIST_STATUS(BY_ID, ""));
-DB_STMT(stmt_list_both, "run_list_both", "tiitt", LIST_OUT, LIST_STATUS(BY_WORKFLOW("5"), ""));
-DB_STMT(stmt_list_person_status, "run_list_person_status", "tiitt", LIST_OUT, LIST_STATUS(BY_ID, PERSON AND_WORKFLOW("5")));
+DB_STMT(stmt_list, "run_list", "tii", LIST_OUT, LIST(BY_ID("")));
+DB_STMT(stmt_list_workflow, "run_list_workflow", "tiit", LIST_OUT, LIST(BY_WORKFLOW("4")));
+DB_STMT(stmt_list_person, "run_list_person", "tiit", LIST_OUT, LIST(BY_ID(PERSON AND_WORKFLOW("4"))));
+DB_STMT(stmt_list_status, "run_list_status", "tiit", LIST_OUT, LIST_STATUS(BY_ID("")));
+DB_STMT(stmt_list_both, "run_list_both", "tiitt", LIST_OUT, LIST_STATUS(BY_WORKFLOW("5")));
+DB_STMT(stmt_list_person_status, "run_list_person_status", "tiitt", LIST_OUT, LIST_STATUS(BY_ID(PERSON AND_WORKFLOW("5"))));
 DB_STMT(stmt_list_children, "run_list_children", "tiittii", LIST_OUT,
 	LIST_SELECT " WHERE r.parent = ?6 AND r.workspace = ?1 AND r.expired = 0 AND r.subject < ?2" AND_WORKFLOW("5") AND_PERSON("7")
 	" AND (?4 = '' OR s.status = ?4) ORDER BY r.subject DESC LIMIT ?3");
@@ -112,9 +100,9 @@ DB_STMT(stmt_list_children, "run_list_children", "tiittii", LIST_OUT,
 DB_STMT(stmt_list_these, "run_list_these", "tt", LIST_OUT,
 	LIST_SELECT " WHERE r.subject IN (SELECT CAST(value AS bigint) FROM {list2}) AND r.workspace = ?1 AND r.expired = 0");
 
-DB_STMT(stmt_slice, "run_slice", "ti", "ii", LIST_LINE(BY_ID, ""));
-DB_STMT(stmt_slice_workflow, "run_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3"), ""));
-DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID, PERSON AND_WORKFLOW("3")));
+DB_STMT(stmt_slice, "run_slice", "ti", "ii", LIST_LINE(BY_ID("")));
+DB_STMT(stmt_slice_workflow, "run_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3")));
+DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID(PERSON AND_WORKFLOW("3"))));
 
 /* Versions that need a function which this node does not have: their runs wait for a node that has it, but for being cancelled. */
 #define NOT_LEFT(names)                                                                                                \

@@ -8,6 +8,7 @@
 
 #define TOP INT64_MAX
 #define BOTTOM 0 /* ids are above it */
+#define LAST "~" /* values are below it */
 
 /* ---- ranges ---- */
 
@@ -144,7 +145,7 @@ static struct search_range whole(struct slice name)
 	struct search_range range = {.name = name, .count = -1};
 
 	set_from(&range, slice_str(""), BOTTOM);
-	set_to(&range, slice_str("~"), TOP);
+	set_to(&range, slice_str(LAST), TOP);
 	return range;
 }
 
@@ -153,19 +154,25 @@ static void walk_all(struct search *s)
 	s->by = s->workflow.n ? SEARCH_WORKFLOW : s->parked ? SEARCH_PARKED : SEARCH_ALL;
 }
 
-/* True: there is at most one, or its order leaves no choice. */
-static bool is_chosen(struct search *s)
+/* What is done where no range says enough. */
+static void walk_order(struct search *s)
 {
 	const struct search_range *range = range_named(s, s->order);
 	struct search_range all = whole(s->order);
 
-	if (s->by == SEARCH_ONE || s->by == SEARCH_KEY)
-		return true;
 	if (s->order.n)
 		walk(s, range ? range : &all, SEARCH_ATTRIBUTE);
 	else
 		walk_all(s);
-	return s->order.n || s->ranges_n == 0;
+}
+
+/* True: there is at most one, or no range to choose from but that of its order. */
+static bool is_chosen(struct search *s)
+{
+	if (s->by == SEARCH_ONE || s->by == SEARCH_KEY)
+		return true;
+	walk_order(s);
+	return s->ranges_n == (s->order.n && range_named(s, s->order) ? 1 : 0);
 }
 
 /* Conditions on fields that have an index. */
@@ -217,7 +224,13 @@ void search_build_probe(const struct search *s, struct unit *unit)
 		search_add_name(unit, s, s->unknown[i]->name);
 }
 
-/* The fewest, of those that can be walked in the order that is wanted, or else are few enough to be sorted. */
+/* Can it be walked in the order that is wanted, or is it few enough to be sorted? */
+static bool is_fit(const struct search *s, const struct search_range *range)
+{
+	return range->count <= SEARCH_GATHER_MAX || (s->order.n ? slice_eq(range->name, s->order) : range->one);
+}
+
+/* The fewest of those. */
 static void choose(struct search *s)
 {
 	const struct search_range *best = NULL;
@@ -225,13 +238,13 @@ static void choose(struct search *s)
 	for (size_t i = 0; i < s->ranges_n; i++) {
 		const struct search_range *range = &s->ranges[i];
 
-		if ((range->one || range->count <= SEARCH_GATHER_MAX) && (!best || range->count < best->count))
+		if (is_fit(s, range) && (!best || range->count < best->count))
 			best = range;
 	}
-	if (best)
-		walk(s, best, best->one ? SEARCH_ATTRIBUTE : SEARCH_GATHER);
+	if (!best || (s->order.n && slice_eq(best->name, s->order)))
+		walk_order(s);
 	else
-		walk_all(s);
+		walk(s, best, best->one && !s->order.n ? SEARCH_ATTRIBUTE : SEARCH_GATHER);
 }
 
 const struct where_test *search_take_probe(struct search *s, const struct unit_result *result)
@@ -273,11 +286,15 @@ void search_build(const struct search *s, struct unit *unit)
 {
 	struct search_bounds rest = s->by == SEARCH_ATTRIBUTE ? rest_of(s) : bounds_of(&s->range);
 	int64_t after = s->after.id ? s->after.id : s->up ? BOTTOM : TOP;
+	struct slice value = s->after.id ? slice_of(s->after.value, s->after.value_n) : slice_str(s->up ? "" : LAST);
 
 	if (s->by == SEARCH_ATTRIBUTE) {
 		search_add_walk(unit, s, &rest);
 	} else if (s->by == SEARCH_GATHER) {
-		search_add_gather(unit, s, &rest, after);
+		if (s->order.n)
+			search_add_sort(unit, s, &rest, value, after);
+		else
+			search_add_gather(unit, s, &rest, after);
 		search_add_count(unit, s, &rest);
 	} else {
 		search_add_list(unit, s, after);
@@ -290,7 +307,7 @@ bool search_take(struct search *s, const struct unit_result *result, struct sear
 	ret->last = s->by == SEARCH_ONE || s->by == SEARCH_KEY || ret->rows->n < SEARCH_SLICE;
 	if (s->by != SEARCH_GATHER || db_cell(&result->rows[1], 0, 0)->i <= SEARCH_GATHER_MAX)
 		return true;
-	walk_all(s); /* there have come more of them meanwhile */
+	walk_order(s); /* there have come more of them meanwhile */
 	return false;
 }
 

@@ -11,7 +11,8 @@
  *   SEARCH_ONE          the primary key                              there is one      id == …
  *   SEARCH_KEY          the index of keys, or of names of entities   there is one      key == …, id == … of an entity
  *   SEARCH_ATTRIBUTE    hx_attribute_found, one name, from to        value, then id    order by that attribute; or one value of it
- *   SEARCH_GATHER       the same, all of it, at most GATHER_MAX      id, sorted        few have it
+ *   SEARCH_GATHER       the same, all of it, at most GATHER_MAX      what is wanted,   few have it
+ *                                                                    sorted
  *   SEARCH_WORKFLOW     the index of lists by workflow               id                workflow == …
  *   SEARCH_PARKED       that of parked jobs                          id                status == "PARKED" of jobs
  *   SEARCH_ALL          the index of lists                           id                nothing else

@@ -36,5 +36,8 @@ void search_add_count(struct unit *unit, const struct search *s, const struct se
 void search_add_name(struct unit *unit, const struct search *s, struct slice name);
 void search_add_walk(struct unit *unit, const struct search *s, const struct search_bounds *range);
 void search_add_gather(struct unit *unit, const struct search *s, const struct search_bounds *range, int64_t after);
+/* The same in the order of s->order, after this place in it. */
+void search_add_sort(struct unit *unit, const struct search *s, const struct search_bounds *range, struct slice value,
+		     int64_t id);
 /* By SEARCH_ONE, SEARCH_KEY, SEARCH_WORKFLOW, SEARCH_PARKED or SEARCH_ALL. */
 void search_add_list(struct unit *unit, const struct search *s, int64_t after);

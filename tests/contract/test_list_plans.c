@@ -176,6 +176,8 @@ static bool walks(struct slice line, bool may_sort)
 		       (strstr(text, "TEMP B-TREE") && !may_sort) || strstr(text, "AUTOMATIC");
 	if (may_sort)
 		return strstr(text, "Seq Scan");
+	if (misses_its_end(text))
+		return true;
 	return strstr(text, "Seq Scan") || strstr(text, "Sort Key") ||
 	       says_more_than(text, "Rows Removed by Filter: ", LIST_SLICE) ||
 	       says_more_than(text, "Rows Removed by Join Filter: ", LIST_SLICE) ||

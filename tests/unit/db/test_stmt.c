@@ -115,6 +115,20 @@ static void a_bare_text_has_only_its_row_form(void **state)
 	assert_form(&stmt, STMT_POSTGRES_ROW, "DELETE FROM t WHERE id = $1 AND a <> '?1 {x}'");
 }
 
+static void a_part_may_be_for_one_store(void **state)
+{
+	static const struct db_stmt stmt = {
+		.name = "p",
+		.sql = "SELECT {sqlite}'}' || a{end}{postgres}b{sqlite}?1{end} + {postgres}?1{end}{end}, c",
+		.in = "i",
+		.out = "i",
+	};
+
+	(void)state;
+	assert_form(&stmt, STMT_SQLITE, "SELECT '}' || a, c");
+	assert_form(&stmt, STMT_POSTGRES_ROW, "SELECT b + $1, c");
+}
+
 static void numbers_of_two_digits(void **state)
 {
 	static const struct db_stmt stmt = {
@@ -203,11 +217,17 @@ static void values_know_their_types(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_update_has_all_three),         cmocka_unit_test(a_count_needs_no_columns),
-		cmocka_unit_test(a_list_is_a_table_in_both),       cmocka_unit_test(a_select_joins),
-		cmocka_unit_test(a_set_form_may_be_given),         cmocka_unit_test(a_bare_text_has_only_its_row_form),
-		cmocka_unit_test(numbers_of_two_digits),           cmocka_unit_test(a_ceiling_shows),
-		cmocka_unit_test(mistakes_in_a_text_are_asserted), cmocka_unit_test(values_know_their_types),
+		cmocka_unit_test(an_update_has_all_three),
+		cmocka_unit_test(a_count_needs_no_columns),
+		cmocka_unit_test(a_list_is_a_table_in_both),
+		cmocka_unit_test(a_select_joins),
+		cmocka_unit_test(a_set_form_may_be_given),
+		cmocka_unit_test(a_bare_text_has_only_its_row_form),
+		cmocka_unit_test(a_part_may_be_for_one_store),
+		cmocka_unit_test(numbers_of_two_digits),
+		cmocka_unit_test(a_ceiling_shows),
+		cmocka_unit_test(mistakes_in_a_text_are_asserted),
+		cmocka_unit_test(values_know_their_types),
 	};
 
 	return cmocka_run_group_tests_name("stmt", tests, NULL, NULL);
