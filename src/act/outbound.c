@@ -222,7 +222,7 @@ enum hx_code outbound_allow(struct outbound *outbound, struct slice text, struct
 				 "outbound.allow: %s is neither an address nor a range like 10.0.0.0/8",
 				 excerpt_of(text).text);
 	if (has_bits_behind_prefix(&cidr))
-		return error_set(err, HX_CONFIG_ERROR, "outbound.allow: %s has bits set behind its prefix",
+		return error_set(err, HX_CONFIG_ERROR, "outbound.allow: %s has bits set after its prefix",
 				 excerpt_of(text).text);
 	outbound->entries[outbound->entries_n++] = cidr;
 	return HX_OK;

@@ -150,7 +150,7 @@ static const char *scan_number(struct scan *s, const char *p)
 	if (p < s->end && *p == '.') {
 		p++;
 		if (p == s->end || !is_digit(*p))
-			return fail(s, p, "a number needs a digit behind its point");
+			return fail(s, p, "a number needs a digit after its point");
 		p = skip_digits(p, s->end);
 	}
 	if (p < s->end && (*p == 'e' || *p == 'E')) {
@@ -201,7 +201,7 @@ static inline const char *scan_name(struct scan *s, const char *p)
 		return NULL;
 	p = json_space_end(p, s->end);
 	if (p == s->end || *p != ':')
-		return fail(s, p, "a colon is expected here, behind the name of a member");
+		return fail(s, p, "a colon is expected here, after the name of a member");
 	return p + 1;
 }
 

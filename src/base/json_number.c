@@ -231,7 +231,7 @@ enum hx_code json_int64(struct json value, struct hx_error *err, int64_t *ret_va
 	uint64_t limit = number.negative ? (uint64_t)INT64_MAX + 1 : INT64_MAX;
 	uint64_t absolute;
 
-	/* The last digit is not 0, so whatever is left behind the point is not an integer. */
+	/* The last digit is not 0, so whatever is left after the point is not an integer. */
 	if (small ? exponent < 0 : number.exponent_negative)
 		return error_set(err, HX_VALIDATION_ERROR, "%s is not an integer", excerpt_of(value.raw).text);
 	if (!small || !scale(&number, exponent, limit, &absolute))

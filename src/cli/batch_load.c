@@ -192,7 +192,7 @@ static enum hx_code ask_first(struct client *client, const struct batch_order *o
 			  : client_ask(client, "POST", ret_batch, err);
 }
 
-/* What is left behind, and how to go on; behind it what went wrong, since the end of it may be cut. */
+/* What is left behind, and how to go on; after it what went wrong, since the end of it may be cut. */
 static enum hx_code tell_left(const struct load *load, bool has_key, enum hx_code code, struct hx_error *err)
 {
 	struct hx_error why = *err;

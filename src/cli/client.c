@@ -46,7 +46,7 @@ static enum hx_code cut_server(struct client *c, struct slice rest, struct hx_er
 
 	c->authority = slice_of(rest.p, slash ? (size_t)(slash - rest.p) : rest.n);
 	if (rest.n > c->authority.n + 1 || memchr(c->authority.p, '?', c->authority.n))
-		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: nothing may stand behind the address", c->flag,
+		return error_set(err, HX_VALIDATION_ERROR, "--%s %s: nothing may stand after the address", c->flag,
 				 excerpt_of(slice_str(c->server)).text);
 	port = memrchr(c->authority.p, bracketed ? ']' : ':', c->authority.n);
 	host = slice_of(c->authority.p + bracketed,

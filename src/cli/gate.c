@@ -197,7 +197,7 @@ static enum hx_code check_options(struct gate *g, const struct command_args *arg
 	code = upstream_new(url, clock_system(), &upstream, err);
 	if (code)
 		return code;
-	upstream_free(upstream); /* the proxy makes its own, behind the store */
+	upstream_free(upstream); /* the proxy makes its own, after the store */
 	if (address_parse(listen, err, &address))
 		return error_set(err, HX_CONFIG_ERROR, "--listen: %s", err->detail);
 	if (admin && address_parse(admin, err, &address))

@@ -49,7 +49,7 @@ static enum hx_code misplaced_option(const char *option, struct hx_error *err)
 {
 	static const char *const alone[] = {"--version", "--help", NULL};
 
-	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\": options stand behind the command%s",
+	return error_set(err, HX_VALIDATION_ERROR, "there is no command \"%s\": options stand after the command%s",
 			 excerpt_of(slice_str(option)).text, nearest_words(slice_str(option), alone, "\"", "\"").text);
 }
 

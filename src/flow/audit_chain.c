@@ -154,7 +154,7 @@ static bool is_led_to(const struct audit_noun *noun, const struct history_row *r
 	else
 		snprintf(words, sizeof words,
 			 ways_go_on(noun->ways, row->from) ? "a status that can follow %s"
-							   : "no row behind %s, which is the end",
+							   : "no row after %s, which is the end",
 			 from);
 	return audit_holds(finding, place, /* holds= */ false, "status", words, row->to);
 }

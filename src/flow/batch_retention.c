@@ -19,7 +19,7 @@ DB_STMT(stmt_expire, "batch_expire", "ii", "",
 	" AND completed_at <= hx_now_ms() - ?2"
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))");
 
-/* Also those that a lost loader has left behind the total. */
+/* Also those that a lost loader has left after the total. */
 DB_STMT(stmt_drop_items, "batch_expire_items", "ii", "",
 	"DELETE FROM hx_batch_item WHERE batch = ?1 AND n IN (SELECT n FROM hx_batch_item WHERE batch = ?1 ORDER BY n LIMIT ?2)");
 

@@ -23,7 +23,7 @@ DB_STMT(stmt_keep, "batch_keep", "iiti", "",
 	.fenced = true);
 
 #define INTO_ITEM "INSERT INTO hx_batch_item (batch, n, input, cost)"
-/* What a lost loader has left behind its total was never begun: input and cost are all that it has. */
+/* What a lost loader has left after its total was never begun: input and cost are all that it has. */
 #define REPLACED " ON CONFLICT (batch, n) DO UPDATE SET input = excluded.input, cost = excluded.cost"
 
 DB_STMT(stmt_load, "batch_load", "iit", "",

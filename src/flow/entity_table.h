@@ -29,7 +29,7 @@ struct entity_table {
 	/* Rows of entity.h's columns; the shadow's are NULL while there is none. */
 	struct db_stmt read;       /* workflow, id */
 	struct db_stmt list;       /* workflow, status, held, limit */
-	struct db_stmt list_after; /* the same, and the id behind which it goes on */
+	struct db_stmt list_after; /* the same, and the id after which it goes on */
 	/* The guarded write of the user's row: to, from, version, time, id. */
 	struct db_stmt transition;
 	struct db_stmt leave; /* the same out of a claim: the version is not looked at */

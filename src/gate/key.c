@@ -68,7 +68,7 @@ static enum hx_code check_quoted(struct slice value, struct hx_error *err, struc
 	if (i >= value.n)
 		return invalid(err, "does not end with a quote as it begins");
 	if (i + 1 < value.n)
-		return invalid(err, "has something behind its closing quote");
+		return invalid(err, "has something after its closing quote");
 	*ret_inside = slice_of(value.p + 1, i - 1);
 	*ret_escapes = escapes;
 	return HX_OK;

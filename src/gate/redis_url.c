@@ -190,7 +190,7 @@ static enum hx_code parse_option(struct slice option, struct redis_url *url, str
 			return HX_OK;
 	return wrong(
 		err,
-		"behind the ? of the url stand ca, cert and key (with rediss), db (redis+unix) or sentinel_password, "
+		"after the ? of the url stand ca, cert and key (with rediss), db (redis+unix) or sentinel_password, "
 		"each once and with a value");
 }
 

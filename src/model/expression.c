@@ -125,7 +125,7 @@ static bool take_step_name(struct expression_scan *s, struct slice *ret_name)
 	}
 	if (scan_peek(s, 0) == '[')
 		return scan_refuse(s, s->at, "write .a[0], without a dot in front of the bracket");
-	return scan_refuse(s, s->at, "behind this dot a name is expected");
+	return scan_refuse(s, s->at, "after this dot a name is expected");
 }
 
 static bool take_index(struct expression_scan *s, int64_t *ret_index)

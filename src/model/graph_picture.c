@@ -40,7 +40,7 @@ static const char *const legend_words[] = {
 	[LEGEND_TERMINAL] = "where it ends",
 	[LEGEND_CLAIM] = "claim: one holder at a time",
 	[LEGEND_REVERT] = "reverted: it failed, or its holder was lost",
-	[LEGEND_TAG] = "after-effect, behind the commit",
+	[LEGEND_TAG] = "after-effect, after the commit",
 	[LEGEND_CUT] = "goes on there",
 	[LEGEND_STRAY] = "nothing reaches it",
 };

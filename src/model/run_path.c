@@ -134,7 +134,7 @@ static bool link_jump(const struct paths *p, size_t from, const char *field, siz
 	}
 	if (to)
 		reader_report(&r, node->at.line, "jump",
-			      "%s: \"%s\" is not behind this step; a jump back would carry out a step that is done",
+			      "%s: \"%s\" is not after this step; a jump back would carry out a step that is done",
 			      field, to->name);
 	else
 		reader_report(&r, node->at.line, "reference", "%s: there is no step \"%s\"%s", field,

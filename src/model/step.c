@@ -102,7 +102,7 @@ static void read_validation(const struct reader *r, const struct json_node *node
 static bool refuse_sql_effect(const struct reader *r, const struct json_node *node, const char *what,
 			      const struct action *action)
 {
-	return refuse_sql(r, node, what, "an after-effect comes behind the commit", action);
+	return refuse_sql(r, node, what, "an after-effect comes after the commit", action);
 }
 
 static void read_after_effects(const struct reader *r, const struct json_node *node, const struct field *field,

@@ -79,7 +79,7 @@ void exchange_drop_elsewhere(struct http_exchange *exchange);
 void exchange_post(struct http_exchange *exchange);
 
 /*
- * Adds a piece of the request's body, behind which `announced` bytes are sure to follow. HX_TOO_LARGE, HX_BUSY (all bodies together
+ * Adds a piece of the request's body, after which `announced` bytes are sure to follow. HX_TOO_LARGE, HX_BUSY (all bodies together
  * are too large: nothing was added, and it may be tried again) or HX_NO_MEMORY.
  */
 enum hx_code exchange_add_body(struct http_exchange *exchange, struct slice piece, uint64_t announced) HX_MUST_CHECK;

@@ -53,7 +53,7 @@ static const char *chunk_take_name(struct chunk_decoder *d, char c)
 	if (c == ':')
 		d->state = VALUE;
 	else if (!char_is(c, CHAR_TOKEN))
-		return "a trailer line has no colon behind its field name";
+		return "a trailer line has no colon after its field name";
 	return NULL;
 }
 

@@ -52,7 +52,7 @@ static enum hx_code parse_url(const char *url, struct upstream *upstream, bool *
 	if (rest.n >= sizeof upstream->authority || !host_valid(rest))
 		return error_set(
 			err, HX_CONFIG_ERROR,
-			"the upstream is http:// or https://, a host and perhaps a port, with nothing behind it: not \"%s\"",
+			"the upstream is http:// or https://, a host and perhaps a port, with nothing after it: not \"%s\"",
 			excerpt_of(slice_str(url)).text);
 	snprintf(upstream->authority, sizeof upstream->authority, "%.*s", SLICE_ARGS(rest));
 	split_authority(rest, secure ? "443" : "80", upstream->host, upstream->port);

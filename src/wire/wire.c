@@ -39,7 +39,7 @@ static const char *split_field(struct slice line, struct wire_field *ret_field)
 
 		if (n == 0 && space)
 			return "a header line is folded";
-		return space ? "white space in or behind a field name" : "a field name has a byte that is not allowed";
+		return space ? "white space in or after a field name" : "a field name has a byte that is not allowed";
 	}
 	if (n == 0)
 		return "a header line begins with a colon";

@@ -366,7 +366,7 @@ means 2 zsh completion zhs
 means 0 '"deal"' run list --workflow dael
 means 0 '"render"' batch list --workflow rendr
 means 2 '"--version"' --verison
-exits 2 --server x run list && complains "options stand behind the command" && exits 2 run --limit 5 list && complains "options stand behind the command" || note "an option in front of the command: $(<err)"
+exits 2 --server x run list && complains "options stand after the command" && exits 2 run --limit 5 list && complains "options stand after the command" || note "an option in front of the command: $(<err)"
 for words in "run start doc" "batch start deal --account ann --items items" "entity create render"; do
 	exits 4 $words && complains "is of kind" || note "hapax $words: $(<err)"
 done

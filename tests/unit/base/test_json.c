@@ -143,7 +143,7 @@ static void details_say_what_and_where(void **state)
 	assert_refused("\n ", "2:2: the text ends where a value is expected");
 	assert_refused("\xef\xbb\xbf{}", "1:1: a byte order mark is not part of JSON");
 	assert_refused("{\n  \"a\": 1,\n  b: 2\n}", "3:3: the name of a member is expected here, in double quotes");
-	assert_refused("{\"a\" 1}", "1:6: a colon is expected here, behind the name of a member");
+	assert_refused("{\"a\" 1}", "1:6: a colon is expected here, after the name of a member");
 	assert_refused("[1 2]", "1:4: a comma or ] is expected here");
 	assert_refused("{\"a\":1]", "1:7: a comma or } is expected here");
 	assert_refused("[\n[\n1,\n", "4:1: the text ends where a value is expected");
@@ -159,7 +159,7 @@ static void details_say_what_and_where(void **state)
 	assert_refused("\"ab\xff\"", "1:4: a string is not valid UTF-8");
 	assert_refused("[007]", "1:2: a number may not begin with 0");
 	assert_refused("[-]", "1:3: a number needs a digit here");
-	assert_refused("[1.]", "1:4: a number needs a digit behind its point");
+	assert_refused("[1.]", "1:4: a number needs a digit after its point");
 	assert_refused("[1e+]", "1:5: a number needs a digit in its exponent");
 	/* A column is a character, not a byte, and CR LF ends one line. */
 	assert_refused("[\"\xc3\xa9\xf0\x9f\x98\x80\", x]", "1:8: a value is expected here");

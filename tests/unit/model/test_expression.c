@@ -310,9 +310,9 @@ static void text_that_is_refused(void **state)
 	refused("..", "column 1: there is no ..");
 	refused("..a", "column 1: there is no ..");
 	refused("1 | .. 'a'", "column 5: there is no ..");
-	refused(".a..b", "column 4: behind this dot");
-	refused(".a.", "column 4: behind this dot");
-	refused(".a. b", "column 5: behind this dot");
+	refused(".a..b", "column 4: after this dot");
+	refused(".a.", "column 4: after this dot");
+	refused(".a. b", "column 5: after this dot");
 	refused(". a", "column 3: this is not expected here: a");
 	refused(".a.[0]", "column 4: write .a[0]");
 	refused(".[]", "column 3: between these brackets");

@@ -16,9 +16,9 @@ static void jumps(void **state)
 	assert_int_equal(d->steps[1].then_position, 2);
 	assert_int_equal(d->steps[1].else_position, 3);
 	assert_run_errors(with_steps(APPROVAL("a") CONDITION("c", ", 'then': 'a'") LAST("b")), 1);
-	assert_said("r.json:7: error: workflow w, step c: jump: then: \"a\" is not behind this step", NULL);
+	assert_said("r.json:7: error: workflow w, step c: jump: then: \"a\" is not after this step", NULL);
 	assert_run_errors(with_steps(APPROVAL("a") CONDITION("c", ", 'else': 'c'") LAST("b")), 1);
-	assert_said("step c: jump: else: \"c\" is not behind this step", NULL);
+	assert_said("step c: jump: else: \"c\" is not after this step", NULL);
 	assert_run_errors(with_steps(CONDITION("c", ", 'then': 'finish', 'else': 7") LAST("finnish")), 2);
 	assert_said("step c: reference: then: there is no step \"finish\"; did you mean \"finnish\"?", NULL);
 	assert_said("step c: type: else must be a string, not 7", NULL);

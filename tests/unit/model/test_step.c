@@ -215,7 +215,7 @@ static void after_effects(void **state)
 	refused("'successful_state': 'b', 'success_after_effect': ['Nop']",
 		"there is no action \"Nop\"; did you mean \"Noop\"?");
 	refused("'successful_state': 'b', 'success_after_effect': ['Noop', 'Noop']", "names Noop twice");
-	refused("'successful_state': 'b', 'success_after_effect': ['Sql']", "comes behind the commit");
+	refused("'successful_state': 'b', 'success_after_effect': ['Sql']", "comes after the commit");
 	refused("'successful_state': 'b', 'validation': 'Sql'", "comes before the action");
 }
 
