@@ -16,7 +16,9 @@ bool api_explore_wanted(struct http_call *call, int64_t *ret_ms)
 	struct slice value;
 
 	*ret_ms = 0;
-	if (query_find(&call->query, "explore", &value) == 0)
+	if (query_get(&call->query, "explore", &err, &value))
+		return api_refuse(call, HX_VALIDATION_ERROR, err.detail);
+	if (!value.p)
 		return true;
 	if (duration_parse("explore", value, &err, ret_ms))
 		return api_refuse(call, HX_VALIDATION_ERROR, err.detail);

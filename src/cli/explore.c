@@ -80,7 +80,7 @@ static void tell_progress(void *context, const char *scenario, const struct expl
 
 /* What is wrong with the files goes where what is wrong always goes: the result is the exploration. */
 static enum hx_code load(const struct command_args *args, struct arena *arena, struct definition_set *set,
-			 struct trial_world *world, struct hx_error *err)
+			 struct definition_set *old, struct trial_world *world, struct hx_error *err)
 {
 	const char *path = command_value(args, "world");
 	struct findings findings;
@@ -89,6 +89,9 @@ static enum hx_code load(const struct command_args *args, struct arena *arena, s
 	for (size_t i = 0; i < args->operands_n; i++)
 		definition_set_load(args->operands[i], arena, &findings, set);
 	definition_set_check(set->items, set->n, /* config= */ NULL, &findings);
+	if (command_value(args, "diff"))
+		definition_set_load(command_value(args, "diff"), arena, &findings, old);
+	definition_set_check(old->items, old->n, /* config= */ NULL, &findings);
 	LOCAL_STRBUF(text, CONFIG_BYTES_MAX + 1);
 	*world = (struct trial_world){0};
 	if (path && file_load(path, &text, &findings))
@@ -185,20 +188,21 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 {
 	struct mono_time told = {0};
 	struct trial_options options = {.progress = terminal_is_watched() ? tell_progress : NULL, .context = &told};
-	struct definition_set *set = calloc(1, sizeof *set);
+	struct definition_set *set = calloc(1, sizeof *set), *old = calloc(1, sizeof *old);
 	struct trial_report *report = calloc(1, sizeof *report);
 	struct trial_world world;
-	enum hx_code code = set && report ? HX_OK : error_set(err, HX_NO_MEMORY, "no memory");
+	enum hx_code code = set && old && report ? HX_OK : error_set(err, HX_NO_MEMORY, "no memory");
 	LOCAL_ARENA(arena, ARENA_BYTES_MAX);
 
 	LOCAL_STRBUF(out, REPORT_BYTES_MAX);
 	options.brief = command_value(args, "brief");
+	options.old = command_value(args, "diff") ? old : NULL;
 	if (!code)
 		code = check_forms(args, err);
 	if (!code)
 		code = read_options(args, &options, err);
 	if (!code)
-		code = load(args, &arena, set, &world, err);
+		code = load(args, &arena, set, old, &world, err);
 	if (!code)
 		code = trial_run(set, &world, &options, &arena, report, err);
 	if (options.progress)
@@ -214,6 +218,7 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 			code = error_set(err, HX_PROMISE_BROKEN, "a rule was broken: %s", report->story->broken);
 	}
 	free(set);
+	free(old);
 	free(report);
 	return code;
 }

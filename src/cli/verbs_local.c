@@ -151,6 +151,7 @@ const struct command verbs_serving[] = {
 	 .run = check_run},
 	{"explore", NULL, "PATH…", "looks for a way to break definitions: crashes, lost answers, double clicks, in every order",
 	 .options = {OPTION("world", "FILE", "what services may do, inputs, and rules of your own [default: what each action's effect says]"),
+		     OPTION("diff", "FILE", "a file or folder with the definitions as they were: runs that begin with these, and go on with them or are migrated [default: none]"),
 		     OPTION("nodes", "N", "nodes of the engine, 1 to 3", .fallback = "2"),
 		     OPTION("callers", "N", "who clicks at the same time, 1 to 3", .fallback = "2"),
 		     OPTION("crashes", "N", "at most so many times a node is killed", .fallback = "1"),

@@ -134,6 +134,36 @@ static void blame_silence(struct trial_story *s, const struct trial_caller *c)
 		blame_field(s, c, "on_unknown", "what may have been done is given up");
 }
 
+/* Of two versions: the step as the new one has it, which has no way back; NULL: it has one, or does not have the step. */
+static const struct run_step *undo_lost(const struct trial *t, const struct trial_caller *c)
+{
+	const struct run_definition *d = t->machine->next ? t->machine->next->of->run : NULL;
+
+	for (size_t i = 0; d && i < d->steps_n; i++)
+		if (strcmp(d->steps[i].name, c->step) == 0 && !d->steps[i].compensate)
+			return &d->steps[i];
+	return NULL;
+}
+
+static void blame_undone(const struct trial *t, struct trial_story *s, const struct trial_caller *c)
+{
+	const struct run_step *lost = undo_lost(t, c);
+
+	if (lost) {
+		s->file = t->machine->next->of->file;
+		s->line = lost->line;
+		s->field = "compensate";
+		s->why = "the new version does not undo what the old one has done";
+	} else if (c->of->batch) {
+		blame_field(s, c, "void", "without a void what comes late is done after its money was given back");
+	} else if (c->run_step && on_unknown_of(c) == UNKNOWN_PROBE) {
+		blame_field(s, c, "on_unknown", "the probe said not_done of what was done after that");
+		s->assumption = "A6";
+	} else {
+		blame_field(s, c, "compensate", "it is undone while an earlier call may still happen");
+	}
+}
+
 void trial_blame(struct trial *t, struct trial_story *s)
 {
 	const struct trial_caller *c = t->broken_caller >= 0 ? &t->callers[t->broken_caller] : NULL;
@@ -162,15 +192,7 @@ void trial_blame(struct trial *t, struct trial_story *s)
 		break;
 	case RULE_UNDONE:
 	case RULE_REVERSE:
-		if (c->of->batch)
-			blame_field(s, c, "void",
-				    "without a void what comes late is done after its money was given back");
-		else if (c->run_step && on_unknown_of(c) == UNKNOWN_PROBE) {
-			blame_field(s, c, "on_unknown", "the probe said not_done of what was done after that");
-			s->assumption = "A6";
-		} else {
-			blame_field(s, c, "compensate", "it is undone while an earlier call may still happen");
-		}
+		blame_undone(t, s, c);
 		break;
 	default:
 		break;

@@ -18,12 +18,18 @@ static const struct job_policy delivery = {.attempts_max = 8, .first_ms = 1000, 
 const struct run_machine *trial_machine_of(const void *context, struct slice workflow, int64_t version)
 {
 	const struct trial *t = context;
+	const struct run_machine *newest = NULL;
 
-	(void)version;
-	for (size_t i = 0; i < t->machines_n; i++)
-		if (t->machines[i].run && slice_is(workflow, t->machines[i].of->name))
-			return t->machines[i].run;
-	return NULL;
+	for (size_t i = 0; i < t->machines_n; i++) {
+		const struct trial_machine *m = &t->machines[i];
+
+		if (!m->run || !slice_is(workflow, m->of->name))
+			continue;
+		if (m->version == version)
+			return m->run;
+		newest = newest ? newest : m->run;
+	}
+	return newest;
 }
 
 static const struct workflow *workflow_of(const void *context, struct slice workflow, int64_t version)
@@ -292,6 +298,9 @@ static void add_click(struct trial *t, unsigned max, struct run_verb_request rq,
 {
 	if (t->clicks_n == TRIAL_CLICKS_MAX)
 		return;
+	for (size_t i = 0; i < t->clicks_n && !t->scripted; i++) /* both versions have it */
+		if (strcmp(t->clicks[i].words, words) == 0)
+			return;
 	rq.workspace = slice_str("default");
 	rq.subject = TRIAL_SUBJECT;
 	rq.policy = &t->policy;
@@ -334,6 +343,19 @@ static void add_clicks(struct trial *t, const struct run_definition *d)
 		for (size_t p = 0; p < step->parts_n; p++)
 			add_clicks(t, step->parts[p].definition);
 	}
+}
+
+/* To the other version, which has come meanwhile; and what can be done to a run of that. */
+static void add_migration(struct trial *t)
+{
+	if (!t->machine->next)
+		return;
+	add_click(t, 1,
+		  (struct run_verb_request){.kind = RUN_MIGRATE,
+					    .definition_version = t->machine->next->version,
+					    .requester = slice_str("caller")},
+		  "migrates the run to the new version");
+	add_clicks(t, t->machine->next->of->run);
 }
 
 static bool same_view(const struct step_view *a, const struct step_view *b)
@@ -495,6 +517,7 @@ void trial_cast(struct trial *t)
 	if (is_run) {
 		add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL}, "cancels the run");
 		add_clicks(t, t->machine->of->run);
+		add_migration(t);
 	} else if (is_entity) {
 		add_fires(t);
 	}

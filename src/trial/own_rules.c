@@ -28,7 +28,10 @@ static void add_steps(struct sim *sim, struct strbuf *out)
 	strbuf_add_char(out, '{');
 	if (t->machine->run) {
 		struct unit_result result = trial_ask_of(sim, &trial_run_steps, TRIAL_SUBJECT);
-		const struct run_definition *d = t->machine->of->run;
+		struct unit_result run = trial_ask(sim, &trial_runs);
+		const struct run_definition *d = trial_machine_of(t, slice_str(t->machine->of->name),
+								  db_cell(&run.rows[0], 0, 13)->i)
+							 ->definition;
 
 		for (size_t i = 0; i < result.rows[0].n; i++) {
 			size_t position = (size_t)db_cell(&result.rows[0], i, 0)->i;
@@ -40,6 +43,15 @@ static void add_steps(struct sim *sim, struct strbuf *out)
 	strbuf_add_char(out, '}');
 }
 
+/* Two definitions may have an action of one name, and so have two versions of one. */
+static bool is_first_of_name(const struct trial *t, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(t->services[k].action->name, t->services[i].action->name) == 0)
+			return false;
+	return true;
+}
+
 /* How often each action has happened; one that has not is not there, so that it counts as false. */
 static void add_ledger(struct sim *sim, bool with_zeros, struct strbuf *out)
 {
@@ -49,11 +61,12 @@ static void add_ledger(struct sim *sim, bool with_zeros, struct strbuf *out)
 	json_more(out, "ledger");
 	strbuf_add_char(out, '{');
 	for (size_t i = 0; i < t->services_n; i++) {
+		const char *name = t->services[i].action->name;
 		int64_t n = t->scripted ? t->again[i] : 0;
 
 		for (unsigned e = 0; e < ledger->n; e++)
-			n += t->callers[ledger->effects[e].caller].service == &t->services[i];
-		if (n || with_zeros)
+			n += strcmp(t->callers[ledger->effects[e].caller].service->action->name, name) == 0;
+		if ((n || with_zeros) && is_first_of_name(t, i))
 			json_more_int(out, t->services[i].action->name, n);
 	}
 	if (t->has_sql) {

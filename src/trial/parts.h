@@ -50,6 +50,8 @@ struct trial_machine {
 	const struct entity_machine *entity; /* or */
 	const struct run_machine *run;       /* or */
 	const struct batch_machine *batch;
+	int64_t version;
+	const struct trial_machine *next; /* what a run of it may be migrated to; NULL: nothing */
 };
 
 /* Something that a caller could do. */
@@ -133,7 +135,7 @@ struct trial {
 	struct user_rule own[TRIAL_OWN_MAX];
 	bool own_reached[TRIAL_OWN_MAX];
 	/* Left out: */
-	bool has_sql, has_table, has_more_rules, has_function;
+	bool has_sql, has_table, has_more_rules, has_function, has_old;
 	bool has_effects; /* after-effects, also those that nobody is called for */
 };
 
@@ -172,6 +174,7 @@ void trial_script(struct trial *t, const struct example *example);
 unsigned trial_rounds(struct sim *sim, unsigned actor);
 bool trial_is_bystander(const struct sim *sim, unsigned actor);
 bool trial_is_eager(const struct sim *sim, unsigned actor);
+/* The newest where there is no such version. */
 const struct run_machine *trial_machine_of(const void *context, struct slice workflow, int64_t version);
 
 /* worker.c: a program outside of the engine that carries jobs out. */

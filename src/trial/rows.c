@@ -13,6 +13,8 @@
 DB_STMT(setup_run, "trial_setup_run", "tti", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at, times_out_at)"
 	" VALUES (1, 'default', ?1, 1, 'caller', ?2, hx_now_ms(), hx_now_ms(), CASE WHEN ?3 > 0 THEN hx_now_ms() + ?3 END)");
+DB_STMT(setup_versions, "trial_setup_versions", "t", "",
+	"INSERT INTO hx_definition (name, version, text, at) VALUES (?1, 1, '{}', 0), (?1, 2, '{}', 0)");
 DB_STMT(setup_entity, "trial_setup_entity", "t", "",
 	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (1, 'default', ?1, 'e1', '{}')");
 
@@ -40,13 +42,13 @@ SHARED_STMT(trial_effect_due, "trial_effect_due", "", "i",
 SHARED_STMT(trial_repeated_sql, "trial_repeated_sql", "", "t",
 	"SELECT action FROM trial_ledger GROUP BY action, effect HAVING count(*) > 1");
 SHARED_STMT(trial_sql_counts, "trial_sql_counts", "", "ti", "SELECT action, count(*) FROM trial_ledger GROUP BY action ORDER BY action");
-SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittii",
+SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittiii",
 	"SELECT r.subject, r.workflow, r.parent, s.status, r.step_status, r.awaits, s.doubt, r.at_step, r.attempt, r.scope,"
-	" r.error, coalesce(r.undo, -1), s.owner IS NOT NULL" RUNS " ORDER BY r.subject");
+	" r.error, coalesce(r.undo, -1), s.owner IS NOT NULL, r.definition_version" RUNS " ORDER BY r.subject");
 SHARED_STMT(trial_run_steps, "trial_run_steps", "i", "itii",
 	"SELECT position, status, undone_at IS NOT NULL, attempt FROM hx_run_step WHERE run = ?1 ORDER BY position");
-SHARED_STMT(trial_steps_ended, "trial_steps_ended", "", "tti",
-	"SELECT r.workflow, coalesce(r.scope, ''), t.position FROM hx_run_step t JOIN hx_run r ON r.subject = t.run");
+SHARED_STMT(trial_steps_ended, "trial_steps_ended", "", "ttii",
+	"SELECT r.workflow, coalesce(r.scope, ''), t.position, r.definition_version FROM hx_run_step t JOIN hx_run r ON r.subject = t.run");
 SHARED_STMT(trial_entities, "trial_entities", "", "itiiiit",
 	"SELECT s.id, s.status, s.owner IS NOT NULL, s.until, s.doubt, coalesce(e.claim_open, 0) > 0 AND e.claim_effort = s.effort, e.claim_step"
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject ORDER BY s.id");
@@ -62,11 +64,11 @@ SHARED_STMT(trial_output, "trial_output", "i", "t", "SELECT output FROM hx_run W
 
 /* All that decides the future, times as seen from now. Ids are fresh numbers, and other in every schedule. */
 #define FROM_NOW(column) column " - hx_now_ms()"
-DB_STMT(hash_runs, "trial_hash_runs", "", "tiitiiiiititiiiiiiiiitttiiti",
+DB_STMT(hash_runs, "trial_hash_runs", "", "tiitiiiiititiiiiiiiiitttiitiit",
 	"SELECT s.status, s.version, s.fence, s.owner, " FROM_NOW("s.until") ", s.doubt, r.at_step, r.attempt, r.redo, r.step_status, "
 	FROM_NOW("r.step_started_at") ", r.awaits, r.job IS NULL, r.undo, " FROM_NOW("r.wait_until") ", " FROM_NOW("r.due_at")
 	", r.completed_at IS NULL, r.error IS NULL, " FROM_NOW("r.unsettled_since") ", r.stood_attempt, "
-	FROM_NOW("r.stood_started_at") ", r.stood_status, r.child, r.asked, r.winner, r.parent_n, r.scope, " FROM_NOW("r.times_out_at")
+	FROM_NOW("r.stood_started_at") ", r.stood_status, r.child, r.asked, r.winner, r.parent_n, r.scope, " FROM_NOW("r.times_out_at") ", r.definition_version, r.renamed"
 	RUNS " ORDER BY r.subject");
 DB_STMT(hash_steps, "trial_hash_steps", "", "iititi",
 	"SELECT (SELECT count(*) FROM hx_run k WHERE k.subject < t.run), t.position, t.status, t.attempt, t.output,"
@@ -183,6 +185,12 @@ void trial_setup(struct sim *sim)
 	if (d->batch) {
 		trial_batch_setup(sim);
 		return;
+	}
+	if (t->machine->next) {
+		LOCAL_UNIT(versions);
+
+		UNIT_ADD(&versions, UNIT_ANY, &setup_versions, db_str(d->name));
+		(void)sim_run_unit(sim, &versions);
 	}
 	if (d->run)
 		UNIT_ADD(&unit, UNIT_ANY, &setup_run, db_str(d->name), db_text(t->input), db_int(d->run->timeout_ms));

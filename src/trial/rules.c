@@ -71,7 +71,7 @@ static void note_reached(struct sim *sim)
 	const struct db_rows *rows = &result.rows[0];
 
 	for (size_t i = 0; i < rows->n; i++) {
-		const struct run_machine *m = trial_machine_of(t, db_cell(rows, i, 0)->s, 1);
+		const struct run_machine *m = trial_machine_of(t, db_cell(rows, i, 0)->s, db_cell(rows, i, 3)->i);
 		struct slice scope = db_cell(rows, i, 1)->s;
 		const struct run_definition *d = m ? run_definition_part(m->definition,
 									 scope.n ? scope : slice_of(NULL, 0))

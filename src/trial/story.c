@@ -14,7 +14,7 @@
 #define ITEMS_MAX 4
 
 struct sight_run {
-	int64_t id;
+	int64_t id, version;
 	char workflow[WORKFLOW_NAME_MAX + 1], status[20], awaits[80], step_status[20];
 	size_t steps_n;
 	struct {
@@ -67,6 +67,7 @@ static void put(char *to, size_t size, const struct db_value *v)
 static void look_at_run(struct sim *sim, const struct db_rows *rows, size_t i, struct sight_run *run)
 {
 	run->id = db_cell(rows, i, 0)->i;
+	run->version = db_cell(rows, i, 13)->i;
 	PUT(run->workflow, db_cell(rows, i, 1));
 	PUT(run->status, db_cell(rows, i, 3));
 	PUT(run->step_status, db_cell(rows, i, 4));
@@ -161,9 +162,9 @@ static const char *who_acts(const struct trial *t, unsigned actor)
 	return sim_node_name(t->scenario.cast[actor].node);
 }
 
-static size_t line_of_step(const struct trial *t, const char *workflow, int64_t position, const char **ret_name)
+static size_t line_of_step(const struct trial *t, const struct sight_run *run, int64_t position, const char **ret_name)
 {
-	const struct run_machine *m = trial_machine_of(t, slice_str(workflow), 1);
+	const struct run_machine *m = trial_machine_of(t, slice_str(run->workflow), run->version);
 
 	*ret_name = "?";
 	if (!m || position < 0 || (size_t)position >= m->definition->steps_n)
@@ -176,9 +177,11 @@ static void tell_steps(struct teller *x, const char *who, const struct sight_run
 {
 	const char *file = x->t->machine->of->file, *name;
 
+	if (x->t->machine->next && is->version == x->t->machine->next->version)
+		file = x->t->machine->next->of->file;
 	for (size_t i = 0; i < is->steps_n; i++) {
 		bool known = was && i < was->steps_n && was->steps[i].position == is->steps[i].position;
-		size_t line = line_of_step(x->t, is->workflow, is->steps[i].position, &name);
+		size_t line = line_of_step(x->t, is, is->steps[i].position, &name);
 
 		if (!known)
 			tell(x, who, file, line, "step %s is %s", name, is->steps[i].status);

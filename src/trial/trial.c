@@ -7,6 +7,7 @@
 
 #define NAME_BYTES 200
 #define PARTS_MAX 1000
+#define NEW_VERSION 2 /* where there is an old one, which is 1 */
 
 /* ---- services ---- */
 
@@ -216,7 +217,7 @@ static const struct batch_machine *batch_machine(const struct trial *t, const st
 	return machine;
 }
 
-static void add_machine(struct trial *t, const struct definition *d)
+static void add_machine(struct trial *t, const struct definition *d, int64_t version)
 {
 	struct trial_machine *m = &t->machines[t->machines_n];
 
@@ -226,10 +227,11 @@ static void add_machine(struct trial *t, const struct definition *d)
 	t->machines_n++;
 	adapt(t, d);
 	m->of = d;
+	m->version = version;
 	if (d->run) {
 		unspread(d->run);
 		add_run(t, d);
-		m->run = run_machine_new(d->run, /* version= */ 1, t->arena);
+		m->run = run_machine_new(d->run, version, t->arena);
 	} else if (d->batch) {
 		add_batch(t, d);
 		m->batch = batch_machine(t, d->batch);
@@ -455,7 +457,7 @@ size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TR
 static bool has_stranger(const struct trial *t, const struct run_definition *d)
 {
 	for (size_t i = 0; i < d->steps_n; i++) {
-		if (d->steps[i].workflow && !trial_machine_of(t, slice_str(d->steps[i].workflow), 1))
+		if (d->steps[i].workflow && !trial_machine_of(t, slice_str(d->steps[i].workflow), RUN_NEWEST))
 			return true;
 		for (size_t p = 0; p < d->steps[i].parts_n; p++)
 			if (has_stranger(t, d->steps[i].parts[p].definition))
@@ -480,6 +482,8 @@ static void finish(const struct trial *t, struct trial_report *report)
 	add_left_out(report, t->has_sql, "statements of sql actions are counted, not run: none of them refuses");
 	add_left_out(report, t->has_table, "entities of a table of yours are explored as the engine's own");
 	add_left_out(report, t->has_function, "functions");
+	add_left_out(report, t->has_old,
+		     "what has changed of entities and batches, and workflows that are in one version alone");
 	add_left_out(report, lacks_child(t), "runs of workflows that were not given: whoever starts one waits there");
 	add_left_out(report, t->has_more_rules, "rules of your own beyond the first 256");
 	add_left_out(report, !t->world->inputs_n, "inputs other than {}: a world file names some");
@@ -533,6 +537,23 @@ static void add_own(struct trial *t, const struct user_rules *rules)
 	t->has_more_rules |= t->own_n == TRIAL_OWN_MAX;
 }
 
+/* Runs begin with it, and may go on with the one that is explored. */
+static void add_old(struct trial *t, const struct definition *d)
+{
+	const struct trial_machine *next = NULL;
+
+	for (size_t i = 0; i < t->machines_n; i++)
+		if (t->machines[i].run && t->machines[i].version == NEW_VERSION &&
+		    strcmp(t->machines[i].of->name, d->name) == 0)
+			next = &t->machines[i];
+	if (!d->run || !next || t->machines_n == TRIAL_MACHINES_MAX) {
+		t->has_old = true;
+		return;
+	}
+	add_machine(t, d, /* version= */ 1);
+	t->machines[t->machines_n - 1].next = next;
+}
+
 struct trial *trial_new(const struct definition_set *set, const struct trial_world *world,
 			const struct trial_options *options, struct arena *arena)
 {
@@ -545,8 +566,10 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 	add_own(t, &world->rules);
 	for (size_t i = 0; i < set->n; i++) {
 		add_own(t, &set->items[i]->rules);
-		add_machine(t, set->items[i]);
+		add_machine(t, set->items[i], options->old ? NEW_VERSION : 1);
 	}
+	for (size_t i = 0; options->old && i < options->old->n; i++)
+		add_old(t, options->old->items[i]);
 	return t;
 }
 
@@ -559,7 +582,8 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 	ASSERT(parts.items);
 	*report = (struct trial_report){0};
 	for (size_t i = 0; i < t->machines_n; i++)
-		add_parts(t, &t->machines[i], &parts);
+		if (!x->options->old || t->machines[i].next)
+			add_parts(t, &t->machines[i], &parts);
 	report->scenarios_n = parts.n;
 	if (parts.n)
 		walk(&walker, &parts);

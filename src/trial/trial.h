@@ -36,7 +36,9 @@ struct trial_options {
 	unsigned mishaps; /* of all these together */
 	uint64_t edges_max;
 	uint64_t seed; /* 0: edges are tried in their own order */
-	bool brief;    /* nothing is suggested, which would be explored as well */
+	const struct definition_set
+		*old; /* runs begin with these, and may be migrated; NULL: with those that are explored */
+	bool brief;   /* nothing is suggested, which would be explored as well */
 	void (*progress)(void *context, const char *scenario, const struct explore_report *so_far); /* NULL: nobody */
 	void *context;
 };

@@ -144,6 +144,26 @@ exits 2 explore flows/siblings.json --brief --save-test flows/siblings.test.json
 result a_story_that_no_test_can_say
 rm -f flows/*.test.json
 
+# A new version meets runs that began with the old one.
+cat >old.json <<'END'
+{ "workflow": "booking", "kind": "run",
+  "actions": {
+    "charge": { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" },
+    "refund": { "kind": "http", "url": "http://127.0.0.1:9/", "effect": "keyed" } },
+  "steps": [
+    { "name": "charge", "type": "task", "action": "charge", "compensate": "refund" },
+    { "name": "ok", "type": "approval" } ] }
+END
+sed 's/, "compensate": "refund"//' old.json >new.json
+exits 0 explore new.json --mishaps 1 --brief && exits 1 explore --diff old.json new.json --brief && says "found: undone: the run is CANCELLED, charge has happened" &&
+	says "new.json:6: workflow booking, step charge, compensate: the new version does not undo what the old one has done" && says "migrates the run to the new version" &&
+	exits 2 explore --diff old.json new.json --brief --save-test diff.test.json && [ ! -e diff.test.json ]
+result a_new_version_that_forgets_the_way_back
+sed 's/"type": "approval"/&, "timeout": "1h"/' old.json >new.json
+exits 0 explore --diff old.json new.json --mishaps 1 --brief && says_like '^complete: ' && ! says 'not reached$' && exits 2 explore --diff nowhere.json new.json &&
+	exits 2 explore --diff flows/keyed.json new.json && complains "nothing here that can be explored"
+result a_new_version_that_does_not
+
 # Two steps without a claim: the first moves the entity on while the second acts. With claims that are held there is one at a time.
 cat >flows/race.json <<'END'
 { "workflow": "race", "kind": "entity", "status_types": ["a", "b", "c", "ab", "ac"], "initial_status": "a",
