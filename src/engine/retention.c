@@ -13,12 +13,14 @@
 #include "flow/run.h"
 #include "flow/run_count.h"
 #include "flow/single.h"
+#include "flow/slot.h"
 
 #define SLICE 64
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
 #define EVERY_MS_MAX 60000
 #define EVERY_MS_MIN 100
 #define HOOK_ROWS_AGE_MS 240000 /* each row has its own time; after that there is no hurry */
+#define TICKS_AGE_MS 60000      /* the same */
 #define COUNTS_AGE_MS 4000      /* once a second; nothing is let go there, counts are summed up */
 #define NEVER (INT64_MAX / 4)
 
@@ -34,7 +36,7 @@ struct kept {
 
 struct retention {
 	const struct engine_parts *parts;
-	struct kept runs, batches, jobs, hooks, bulks, polls, counts;
+	struct kept runs, batches, jobs, hooks, bulks, polls, counts, ticks;
 };
 
 struct expiry {
@@ -162,6 +164,9 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 				      (struct kept){.scan = function_poll_scan_expired, .expire = function_poll_expire},
 				      FUNCTION_POLLED_FOR_MS);
 	if (!code)
+		code = retention_keep(r, &r->ticks, (struct kept){.scan = rate_scan_expired, .expire = rate_expire},
+				      TICKS_AGE_MS);
+	if (!code)
 		code = retention_keep(r, &r->counts, (struct kept){.scan = run_count_scan, .expire = run_count_fold},
 				      COUNTS_AGE_MS);
 	return code ? code
@@ -196,5 +201,6 @@ void retention_free(struct retention *retention)
 	feeder_release(&retention->bulks.feeder);
 	feeder_release(&retention->polls.feeder);
 	feeder_release(&retention->counts.feeder);
+	feeder_release(&retention->ticks.feeder);
 	free(retention);
 }

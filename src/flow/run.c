@@ -9,11 +9,13 @@
 #include "flow/function.h"
 #include "flow/page.h"
 #include "flow/singleton.h"
+#include "flow/slot.h"
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
 #define STOPPED_SQL                                                                                                    \
-	", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint)"
+	", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint),"   \
+										    " " SLOT_OF_ACTION("r.subject")
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 #define STEP_COLUMNS_SQL                                                                                               \
@@ -39,7 +41,7 @@ DB_STMT(stmt_create, "run_create", "ittittttiiit", "",
 	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
 	.counted = true);
 
-DB_STMT(stmt_read, "run_read", "it", RUN_OUT "i",
+DB_STMT(stmt_read, "run_read", "it", RUN_OUT "it",
 	"SELECT {ord}" RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM "{join} WHERE r.subject = ?1 AND (?2 = '' OR r.workspace = ?2)");
 
 DB_STMT(stmt_read_steps, "run_read_steps", "i", STEP_OUT,
@@ -51,7 +53,7 @@ DB_STMT(stmt_read_job, "run_read_job", "i", JOB_OUT,
 
 #define OF_KEY "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
 
-DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT "i",
+DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT "it",
 	"SELECT " RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM " WHERE r.subject = " OF_KEY);
 
 DB_STMT(stmt_read_key_steps, "run_read_key_steps", "tt", STEP_OUT,

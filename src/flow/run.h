@@ -208,7 +208,8 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_RENAMED, TEXT, renamed, "r.renamed")                                                                     \
 	X(RUN_LIMIT_KEY, TEXT, limit_key, "r.limit_key")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
-#define RUN_STOPPED RUN_COLUMNS /* of what is read alone, and not listed: RUN_IS_STOPPED */
+#define RUN_STOPPED RUN_COLUMNS    /* of what is read alone, and not listed: RUN_IS_STOPPED */
+#define RUN_SLOT (RUN_COLUMNS + 1) /* the same: SLOT_OF_ACTION */
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);
@@ -305,10 +306,12 @@ struct run_row {
 	int64_t parent, parent_n; /* 0: it is none */
 	int64_t around;           /* the run whose input, state and events it sees; 0: its own */
 	int64_t depth;
-	int64_t times_out_at;                   /* 0: never */
-	int64_t restart_of, restarted_by;       /* run_restart.h; 0: none */
+	int64_t times_out_at;             /* 0: never */
+	int64_t restart_of, restarted_by; /* run_restart.h; 0: none */
+	int64_t line; /* the slot or the rate of an action that it holds or waits for (slot.h); 0: none */
 	struct slice parent_step, scope, asked; /* .p NULL: none */
-	struct slice limit_key; /* of a part: that of the run around it (model/limits.h); .p NULL: it has its own */
+	struct slice limit_key;   /* of a part: that of the run around it (model/limits.h); .p NULL: it has its own */
+	struct slice line_action; /* whose `line` is */
 	struct slice owner, workspace, requester, key, trace, input, output, error; /* the same */
 	struct slice awaits, step_status;                                           /* the same */
 	struct slice attributes;                                                    /* as they are kept; the same */

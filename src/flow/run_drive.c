@@ -240,6 +240,10 @@ static void apply(struct run_drive *d, const struct db_rows *rows)
 	d->row.awaits = m->awaits;
 	d->row.error = m->error;
 	d->row.job = m->job;
+	if (d->row.line != run_line_after(d)) {
+		d->row.line = run_line_after(d);
+		d->row.line_action = d->act.action;
+	}
 	d->row.stood = m->stood;
 	if (m->attributes.p)
 		d->row.attributes = m->attributes.n ? m->attributes : slice_of(NULL, 0);
@@ -259,6 +263,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 	d->settled = false;
 	d->event_found = false;
 	d->kids.step = NULL;
+	d->full = 0;
 	d->gives_up_at.ns = 0;
 	d->losses = 0;
 	if (!d->move.keeps)
@@ -269,27 +274,29 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 		plan(d, answer);
 }
 
-/* Nothing of the move is there: its slot was the last word. */
+/* Nothing of the move is there: a limit was the last word. */
 static bool was_full(struct run_drive *d, const struct answer *answer)
 {
 	struct unit unit;
 
+	if (!d->slot.name && !d->rate.name && !d->act.name && !d->act_rate.name)
+		return false;
 	unit_init(&unit, d->stamp.op);
 	run_build_move(d, &unit);
-	d->too_early = rate_was_full(&unit, answer->result);
-	return d->too_early || slot_was_full(&unit, answer->result);
+	d->full = slot_full(&unit, answer->result);
+	return d->full != 0;
 }
 
 /* Somebody was first, or the status was shifted under us. What we know we keep, and look again. */
 static void run_drive_lost(struct run_drive *d, const struct answer *answer)
 {
 	d->kids.step = NULL;
-	if ((d->slot.name || d->rate.name) && !d->holding && was_full(d, answer)) {
+	if (was_full(d, answer) && !d->holding && !d->row.past) {
 		d->stamp = flow_stamp(answer);
 		task_go(&d->task, DRIVE_LINING_UP);
 		return;
 	}
-	if (d->holding && d->losses++ < LOSSES_MAX)
+	if ((d->holding || d->full) && d->losses++ < LOSSES_MAX)
 		task_go(&d->task, DRIVE_READING);
 	else
 		task_end(&d->task, d->holding ? HX_STALE_FENCE : HX_CLAIM_FAILED);
@@ -496,6 +503,8 @@ static const struct task_shape drive_shape = SHAPE(struct run_drive, NULL,
 	PART_WITH(INNER, struct run_drive, row, &run_row_shape),
 	PART_WITH(INNER, struct run_drive, slot, &slot_shape),
 	PART_WITH(INNER, struct run_drive, rate, &rate_shape),
+	PART_WITH(INNER, struct run_drive, act, &slot_shape),
+	PART_WITH(INNER, struct run_drive, act_rate, &rate_shape),
 	PART_WITH(INNER, struct run_drive, move, &move_shape),
 	PART_WITH(OBJECT, struct run_drive, done, &run_done_shape),
 	PART(SLICE, struct run_drive, output),

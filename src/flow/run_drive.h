@@ -11,7 +11,8 @@
  *      │        │          │              └ failed ─▶ RESTING a moment ─▶ MOVING again: what was done is kept in mind for
  *      │        │          │                          RUN_PATIENCE_MS, and the fence makes trying safe
  *      │        └──────────┘ nothing to do (not due, held, paused): DONE HX_OK
- *      │                   (lost to a limit that is full (slot.h) ─▶ LINING_UP ─▶ DONE HX_OK: it stands in line, as it was)
+ *      │                   (lost to a limit that is full (slot.h) ─▶ LINING_UP ─▶ DONE HX_OK: it stands in line, as it was;
+ *      │                    that of an action, while the run is ours or past its time ─▶ READING ─▶ MOVING: what is done is recorded, and it is let go)
  *      └ (created by this very node a moment ago: what READING would find is known)
  *
  *   ACTING ─┬ ok ─────────────────▶ the step is COMPLETED, and the next begins
@@ -87,6 +88,7 @@ struct run_move {
 	const char *to;
 	int64_t transitions; /* how much the version rises */
 	bool keeps;          /* the run is ours after it */
+	bool queues;         /* it is in line for the time of an action after it */
 	bool doubt;
 	size_t rows_n;
 	struct run_ended rows[RUN_STEP_ROWS_MAX];
@@ -138,11 +140,13 @@ struct run_drive {
 		missing_function; /* likewise: the definition is there, and this program has no such function; else NULL */
 	/* private */
 	struct run_row row;
-	struct slot slot; /* of its limit; .name 0: it has none */
-	struct rate rate; /* that its beginning is counted by; the same */
-	int64_t debounce; /* of a run that may be joined until it begins: its name (debounce.h); 0: it is none */
-	bool too_early;   /* of both it is the second that was full */
-	bool holding;     /* row.fence is ours */
+	struct slot slot;     /* of its limit; .name 0: it has none */
+	struct rate rate;     /* that its beginning is counted by; the same */
+	int64_t debounce;     /* of a run that may be joined until it begins: its name (debounce.h); 0: it is none */
+	struct slot act;      /* of the action that the move begins; the same */
+	struct rate act_rate; /* the same */
+	int64_t full;         /* the name of that of them which was full; 0: none was */
+	bool holding;         /* row.fence is ours */
 	struct run_move move;
 	const struct run_done *done; /* after the move */
 	bool knows;                  /* an outcome that is not yet written: a lost move must not forget it */
@@ -177,6 +181,11 @@ struct slot run_limit_of(const struct run_row *row, const struct run_policy *pol
 int64_t run_debounce_of(const struct run_row *row, struct arena *arena);
 /* The rate that its beginning counts under; .name 0: none, or it has begun. */
 struct rate run_rate_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena);
+
+/* Has one of its actions limits, so that it may stand in line for them? */
+bool run_has_lines(const struct run_row *row);
+/* Of the action whose slot or time it holds or waits for (row->line): to leave it. */
+struct slot run_line_of(const struct run_row *row, const struct run_policy *policy);
 
 /* What this program has no function for, of all that the run may come to from here on; NULL: nothing. */
 const struct action *run_row_absent(const struct run_row *row);

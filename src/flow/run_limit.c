@@ -7,9 +7,15 @@
  *
  * The key is that of the version of the definition that the run keeps, the number that of the one in force: who raises it lets those
  * go on that wait. A part of a run has the key of the run around it: the work is that one's.
+ *
+ * Beside it the limits of the action that a move begins (d->act, d->act_rate), with keys of the call's own input. A run has at most one
+ * row of an action: row.line is where it stood before the move, run_line_after() where it stands after it, and whatever it does not go on
+ * with it leaves. Who stands in line for the one limit lets go of the others, so nobody waits for who waits.
  */
+#include "base/json_walk.h"
 #include "flow/debounce.h"
 #include "flow/run_parts.h"
+#include "model/text.h"
 
 struct slot run_limit_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena)
 {
@@ -57,6 +63,106 @@ int64_t run_debounce_of(const struct run_row *row, struct arena *arena)
 	return debounce_of(&whole->limits, row->workspace, whole->name, row->input, arena).name;
 }
 
+/* ---- of an action ---- */
+
+/* As it is in the definition in force; NULL: it is in it no more. */
+static const struct action *action_in_force(const struct run_row *row, const struct run_policy *policy,
+					    struct slice action)
+{
+	const struct run_definition *whole = row->machine->definition;
+	const struct run_machine *newest = policy->machine_of(policy->context, slice_str(whole->name), RUN_NEWEST);
+	const struct run_definition *of = newest ? newest->definition : whole;
+
+	for (size_t i = 0; i < of->actions_n; i++)
+		if (slice_is(action, of->actions[i].name))
+			return &of->actions[i];
+	return NULL;
+}
+
+static int64_t action_name(const struct run_drive *d, const char *kind, struct slice action, struct slice key)
+{
+	const char *of = text_printf(d->arena, "%s/%.*s", d->row.machine->definition->name, SLICE_ARGS(action));
+
+	return slot_name(kind, d->row.workspace, slice_str(of ? of : ""), key);
+}
+
+void run_count_action(struct run_drive *d, const struct action *action, struct slice body)
+{
+	const struct action *now = limits_are_set(&action->limits)
+					   ? action_in_force(&d->row, d->policy, slice_str(action->name))
+					   : NULL;
+	const struct limits *own = &action->limits, *limits = now ? &now->limits : own;
+	struct slice name = slice_str(action->name);
+	struct json input;
+
+	if (!limits_are_set(own) || !json_find(json_trust(body), slice_str("input"), &input))
+		return;
+	if (own->concurrency.max && limits->concurrency.max) {
+		struct slice key = limit_key(own->concurrency.by, input, d->arena);
+
+		d->act = (struct slot){action_name(d, "action", name, key), limits->concurrency.max, key, name};
+	}
+	if (own->rate.max && limits->rate.max) {
+		struct slice key = limit_key(own->rate.by, input, d->arena);
+
+		d->act_rate = (struct rate){action_name(d, "action rate", name, key), limits->rate.max,
+					    limits->rate.per_ms, key, name};
+	}
+}
+
+bool run_has_lines(const struct run_row *row)
+{
+	const struct run_definition *whole = row->machine->definition;
+
+	for (size_t i = 0; i < whole->actions_n; i++)
+		if (limits_are_set(&whole->actions[i].limits))
+			return true;
+	return false;
+}
+
+struct slot run_line_of(const struct run_row *row, const struct run_policy *policy)
+{
+	const struct action *now = row->line ? action_in_force(row, policy, row->line_action) : NULL;
+
+	return (struct slot){.name = row->line, .max = now ? now->limits.concurrency.max : 0};
+}
+
+int64_t run_line_after(const struct run_drive *d)
+{
+	if (d->move.queues)
+		return d->act_rate.name;
+	if (d->probing && d->move.keeps)
+		return d->row.line;
+	return d->action ? d->act.name : 0;
+}
+
+/* Takes what the call needs that it begins; if that is full, nothing of the move has happened. */
+static void add_action(const struct run_drive *d, struct unit *unit)
+{
+	if (!d->holding && run_has_lines(&d->row))
+		slot_stands(unit, d->row.subject, d->row.line); /* mutant: line-unseen -> ; */
+	if (d->act_rate.name && !d->move.queues)
+		rate_take(unit, &d->act_rate, d->row.subject,
+			  d->stamp.op); /* mutant: action-rate-outside-the-claim -> ; */
+	if (d->act.name) {
+		slot_lock(unit, &d->act);
+		slot_take(unit, &d->act, d->row.subject, d->stamp.at.ms); /* mutant: action-outside-the-claim */
+	}
+}
+
+/* Where it stood or what it held before, and does not go on with. */
+static void leave_action(const struct run_drive *d, struct unit *unit, int64_t goes_on_with)
+{
+	struct slot before = run_line_of(&d->row, d->policy);
+
+	if (!before.name || before.name == goes_on_with)
+		return;
+	slot_lock(unit, &before);
+	slot_release(unit, &before, d->row.subject); /* mutant: action-slot-kept */
+}
+
+/* ---- its moves ---- */
+
 /* Goes it on to hold the run, or is a worker to? */
 static bool keeps_slot(const struct run_drive *d)
 {
@@ -100,10 +206,11 @@ void run_add_slot(const struct run_drive *d, struct unit *unit)
 	if (d->debounce && !d->holding) /* a start comes before it, or after it */
 		slot_lock(unit, &(struct slot){.name = d->debounce});
 	if (begins(d))
-		rate_take(unit, &d->rate, d->row.subject); /* mutant: rate-outside-the-claim -> ; */
+		rate_take(unit, &d->rate, d->row.subject, 0); /* mutant: rate-outside-the-claim -> ; */
 	else if (d->rate.name)
 		rate_leave(unit, d->row.subject);
 	add_slot_early(d, unit);
+	add_action(d, unit);
 }
 
 /* What is the user's may take its time: nobody waits for it. If it is full then, nothing of it has happened. */
@@ -117,12 +224,27 @@ void run_end_slot(const struct run_drive *d, struct unit *unit)
 	}
 	if (changes && !keeps_slot(d))
 		slot_release(unit, &d->slot, d->row.subject);
+	leave_action(d, unit, run_line_after(d));
+	if (d->move.queues)
+		rate_line(unit, &d->act_rate, d->row.subject, d->stamp.at.ms);
 }
 
+/* It waits for one of them, and has nothing of the others: not what it was woken for, nor what its job that is done had left it. */
 void run_build_line(const struct run_drive *d, struct unit *unit)
 {
-	if (d->too_early)
-		rate_wait(unit, &d->rate, d->row.subject, d->row.version, d->row.times_out_at, d->stamp.at.ms);
+	int64_t run = d->row.subject, version = d->row.version, out = d->row.times_out_at, at = d->stamp.at.ms;
+
+	if (run_has_lines(&d->row))
+		slot_stands(unit, run, d->row.line);
+	if (d->full == d->rate.name)
+		rate_wait(unit, &d->rate, run, version, out, at);
+	else if (d->full == d->act_rate.name)
+		rate_wait(unit, &d->act_rate, run, version, out, at);
 	else
-		slot_wait(unit, &d->slot, d->row.subject, d->row.version, d->row.times_out_at, d->stamp.at.ms);
+		slot_wait(unit, d->full == d->act.name ? &d->act : &d->slot, run, version, out, at);
+	leave_action(d, unit, d->full);
+	if (d->slot.name && d->full != d->slot.name) {
+		slot_lock(unit, &d->slot);
+		slot_release(unit, &d->slot, run); /* mutant: waits-with-a-slot -> ; */
+	}
 }

@@ -180,6 +180,47 @@ static void begin_act(struct run_drive *d, const struct action *action)
 	d->action = action;
 }
 
+/* What is in doubt stays so, and the next attempt has its place in the line: who takes over a run is no exception to a rate. */
+static void queue_in_doubt(struct run_drive *d, const struct answer *answer)
+{
+	d->move.due_at = answer->now.ms;
+	plan_rest_unchanged(d, /* doubt= */ true);
+	d->move.to = plan_is_at(d, RUN_CANCELLING) ? RUN_CANCELLING : RUN_WAITING;
+	d->move.queues = true;
+}
+
+/* Whoever takes it up finds it as if this step had never been looked at. */
+static void let_go_before(struct run_drive *d, const struct answer *answer)
+{
+	struct run_move *move = &d->move;
+
+	move->attempt = 0;
+	move->undo = -1;
+	move->started_at = 0;
+	move->due_at = answer->now.ms;
+	plan_carry_words(d);
+	plan_rest(d, RUN_PENDING);
+	move->transitions--;
+}
+
+/*
+ * The action is full, as was just found, and somebody holds the run: we, or one whose time is over. What is done is recorded, and the run
+ * is let go, since who waits holds nothing. It is due at once; whoever takes it up stands in line with it.
+ */
+static bool stands_back(struct run_drive *d, const struct answer *answer)
+{
+	if (!(d->holding || d->row.past) || !d->full || (d->full != d->act.name && d->full != d->act_rate.name))
+		return false;
+	if (d->holding)
+		let_go_before(d, answer);
+	else
+		queue_in_doubt(d, answer);
+	d->act = (struct slot){0};
+	if (!d->move.queues)
+		d->act_rate = (struct rate){0};
+	return true;
+}
+
 void plan_begin(struct run_drive *d, const struct answer *answer, const struct run_step *step,
 		const struct run_done *undone, int64_t attempt, bool doubt)
 {
@@ -207,9 +248,12 @@ void plan_begin(struct run_drive *d, const struct answer *answer, const struct r
 	}
 	d->key = run_make_key(d, step, move->redo, undone);
 	d->body = body;
-	if (action_is_for_workers(action))
+	if (action_is_for_workers(action)) {
 		begin_job(d, answer, step, action, body);
-	else
+		return;
+	}
+	run_count_action(d, action, body);
+	if (!stands_back(d, answer))
 		begin_act(d, action);
 }
 
@@ -222,6 +266,8 @@ void plan_begin_probe(struct run_drive *d, const struct answer *answer, const st
 		d->move.write = RUN_WRITES_BEGUN;
 		d->action = step->action->probe;
 		d->probing = true;
+		d->act = (struct slot){0};
+		d->act_rate = (struct rate){0};
 	}
 }
 

@@ -91,6 +91,10 @@ void run_plan_attributes(struct run_drive *d);
 
 /* ---- run_limit.c ---- */
 
+/* What the action that is about to be begun is counted by, from the call's body. */
+void run_count_action(struct run_drive *d, const struct action *action, struct slice body);
+/* The slot of an action that the run holds after the move; 0: none. */
+int64_t run_line_after(const struct run_drive *d);
 /* In its move, after its guard: a slot is taken where it goes on to hold the run, or locked to be let go of. */
 void run_add_slot(const struct run_drive *d, struct unit *unit);
 /* In its move, after all else. */

@@ -226,7 +226,8 @@ static void plan_doubt(struct run_drive *d, const struct answer *answer)
 			    !d->row.past; /* nobody was lost over it: it is only asked again */
 	enum next_what next;
 
-	retry.max_attempts += d->row.past ? TAKEOVERS_MAX : 0;
+	retry.max_attempts += d->row.past || d->row.line ? TAKEOVERS_MAX
+							 : 0; /* in line: it was past, see stands_back() */
 	next = what_next(&(struct tried){.heard = HEARD_UNKNOWN,
 					 .policy = run_plan_policy_of(d),
 					 .retry = &retry,
@@ -343,6 +344,8 @@ bool run_plan(struct run_drive *d, const struct answer *answer)
 	d->wants_children = NULL;
 	d->done = d->row.done;
 	d->action = NULL;
+	d->act = (struct slot){0};
+	d->act_rate = (struct rate){0};
 	d->probing = false;
 	if (run_is_terminal(d->row.status) || d->row.expired)
 		return false;

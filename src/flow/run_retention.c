@@ -13,7 +13,6 @@
 #include "flow/run.h"
 #include "flow/run_count.h"
 #include "flow/singleton.h"
-#include "flow/slot.h"
 
 /* A line is a guard. */
 /* A tree goes from its root on: a child when its parent has gone. */
@@ -55,7 +54,6 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_function, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_entries, db_int(subject));
 	subject_strip(unit, subject);
-	rate_forget(unit, subject);
 	singleton_forget(unit, subject);
 	attributes_drop(unit, subject); /* mutant: expired-found */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_notes, db_int(subject));

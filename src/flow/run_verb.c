@@ -33,6 +33,8 @@ static bool leads(const struct run_verb *v, const char *to)
 static void leave_line(struct run_verb *v)
 {
 	v->slot = run_limit_of(&v->row, v->rq->policy, v->arena); /* mutant: line-not-left */
+	v->line = run_line_of(&v->row, v->rq->policy);
+	v->leaves = true;
 }
 
 /* With its new input it may be counted by other keys: it comes to its limits anew, at its own age. */
@@ -489,7 +491,8 @@ static void run_verb_take_read(struct run_verb *v, const struct answer *answer)
 		end_run_verb(v, HX_STORE_UNAVAILABLE, NULL);
 		return;
 	}
-	v->slot = (struct slot){0};
+	v->slot = v->line = (struct slot){0};
+	v->leaves = false;
 	code = run_row_take(answer->result, policy->machine_of, policy->context, v->arena, &v->row);
 	if (code == HX_OK && v->row.expired)
 		code = HX_RUN_EXPIRED;
@@ -608,6 +611,7 @@ static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_
 	PART(TEXT, struct run_verb, to),
 	PART(SLICE, struct run_verb, event_id, awaits),
 	PART_WITH(INNER, struct run_verb, slot, &slot_shape),
+	PART_WITH(INNER, struct run_verb, line, &slot_shape),
 	PART(FRESH, struct run_verb, alias),
 	PART(SLICE, struct run_verb, attributes),
 	PART_WITH(INNER, struct run_verb, stamp, &stamp_shape));

@@ -141,6 +141,8 @@ struct run_verb {
 	struct slice event_id;   /* of its row; while reading, for a decision, without the redo */
 	struct slice awaits;     /* of a run that waits for it: its name */
 	struct slot slot;        /* whose line it leaves; .name 0: none */
+	struct slot line;        /* of an action, the same */
+	bool leaves;             /* these are all that it stands in */
 	int64_t singleton;       /* it counts again (singleton.h); 0: it is none */
 	bool by_name;            /* a start that is debounced: what was found is not the run of its key */
 	int64_t alias;           /* of such a one: for the row of its key */

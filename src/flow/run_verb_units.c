@@ -299,6 +299,12 @@ void verb_build_write(const struct run_verb *v, struct unit *unit)
 		build_note(v, unit);
 	if (v->slot.name)
 		slot_release(unit, &v->slot, v->subject);
+	if (v->leaves && run_has_lines(&v->row))
+		slot_stands(unit, v->subject, v->line.name); /* mutant: line-unseen-by-verb -> ; */
+	if (v->line.name) {
+		slot_lock(unit, &v->line);
+		slot_release(unit, &v->line, v->subject);
+	}
 	if (v->row.machine->definition->limits.rate.max && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE || v->joins))
 		rate_leave(unit, v->subject);
 	if (v->rq->kind == RUN_OBEY)

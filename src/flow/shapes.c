@@ -25,7 +25,7 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(TEXT, struct run_row, status),
 	PART(MADE, struct run_row, parent), PART(MADE, struct run_row, around),
 	PART(MADE, struct run_row, restart_of, restarted_by),
-	PART(SLICE, struct run_row, parent_step, scope, asked, limit_key),
+	PART(SLICE, struct run_row, parent_step, scope, asked, limit_key, line_action),
 	PART(SLICE, struct run_row, owner, workspace, requester, key, trace, input, output, error),
 	PART(SLICE, struct run_row, awaits, step_status, attributes, renamed),
 	PART_WITH(OBJECT, struct run_row, done, &run_done_shape),
@@ -35,8 +35,8 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(TEXT, struct run_row, job_status),
 	PART(SLICE, struct run_row, job_output, job_error));
 
-const struct task_shape rate_shape = SHAPE(struct rate, NULL, PART(SLICE, struct rate, key));
-const struct task_shape slot_shape = SHAPE(struct slot, NULL, PART(SLICE, struct slot, key));
+const struct task_shape rate_shape = SHAPE(struct rate, NULL, PART(SLICE, struct rate, key, action));
+const struct task_shape slot_shape = SHAPE(struct slot, NULL, PART(SLICE, struct slot, key, action));
 
 /* ---- batches ---- */
 

@@ -1,6 +1,8 @@
 /* See slot.h. Each guard stands on a line of its own. */
 #include "flow/slot.h"
 
+#include <stdlib.h>
+
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "flow/run.h"
@@ -15,9 +17,9 @@ DB_STMT(stmt_lock, "slot_lock", "i", "i",
 
 #define HELD "(SELECT count(*) FROM hx_slot h WHERE h.name = ?1 AND h.held = 1"
 
-/* ?1 name   ?2 holder   ?3 max   ?4 at   ?5 key   ?6 how long those go first that were woken */
-DB_STMT(stmt_take, "slot_take", "iiiiti", "",
-	"INSERT INTO hx_slot (name, holder, held, at, key) SELECT ?1, ?2, 1, ?4, ?5"
+/* ?1 name   ?2 holder   ?3 max   ?4 at   ?5 key   ?6 how long those go first that were woken   ?7 action */
+DB_STMT(stmt_take, "slot_take", "iiiitit", "",
+	"INSERT INTO hx_slot (name, holder, held, at, key, action) SELECT ?1, ?2, 1, ?4, ?5, ?7"
 	" WHERE " HELD " AND h.holder <> ?2)"
 	" + (SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = 0 AND w.holder < ?2"
 	" ORDER BY w.holder LIMIT ?3) f JOIN hx_run r ON r.subject = f.holder"
@@ -58,22 +60,22 @@ DB_STMT(stmt_rest, "slot_rest", "iiii", "",
 	" AND s.version = ?2" /* mutant: slot-rest-version -> " AND ?2 > 0" */
 	")");
 
-DB_STMT(stmt_line, "slot_line", "iiit", "",
-	"INSERT INTO hx_slot (name, holder, held, at, key) VALUES (?1, ?2, 0, ?3, ?4) ON CONFLICT (name, holder) DO NOTHING");
+/* ?5 action   ?6 0: for a slot, 2: for its time */
+DB_STMT(stmt_line, "slot_line", "iiitti", "",
+	"INSERT INTO hx_slot (name, holder, held, at, key, action) VALUES (?1, ?2, ?6, ?3, ?4, ?5) ON CONFLICT (name, holder) DO NOTHING");
 
 /* ---- rates ---- */
 
-/* ?1 name   ?2 run   ?3 max   ?4 per   ?5 how long those go first whose time has come */
-DB_STMT(stmt_tick, "rate_tick", "iiiii", "",
-	"INSERT INTO hx_tick (holder, name, at) SELECT ?2, ?1, hx_now_ms()"
-	" WHERE (SELECT count(*) FROM hx_tick t WHERE t.name = ?1 AND t.holder <> ?2 AND t.at > hx_now_ms() - ?4)"
+/* ?1 name   ?2 holder   ?3 max   ?4 per   ?5 how long those go first whose time has come   ?6 which beginning of the holder's */
+DB_STMT(stmt_tick, "rate_tick", "iiiiii", "",
+	"INSERT INTO hx_tick (holder, name, nth, at, until) SELECT ?2, ?1, ?6, hx_now_ms(), hx_now_ms() + ?4"
+	" WHERE (SELECT count(*) FROM hx_tick t WHERE t.name = ?1 AND t.at > hx_now_ms() - ?4"
+	" AND NOT (t.holder = ?2 AND t.nth = ?6))"
 	" + (SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = 2 AND w.holder < ?2"
 	" ORDER BY w.holder LIMIT ?3) f JOIN hx_run r ON r.subject = f.holder AND r.due_at <= hx_now_ms()"
 	" AND r.due_at > hx_now_ms() - ?5)"
 	" < ?3" /* mutant: rate-not-counted -> " >= 0 AND ?3 > 0" */
-	" ON CONFLICT (holder, name) DO UPDATE SET at = hx_tick.at");
-
-DB_STMT(stmt_old_ticks, "rate_old_ticks", "ii", "", "DELETE FROM hx_tick WHERE name = ?1 AND at <= hx_now_ms() - ?2");
+	" ON CONFLICT (holder, name, nth) DO UPDATE SET at = hx_tick.at");
 
 /*
  * Those before it in line come first, `max` of them in each time. So many are counted; who stands further back comes after the one before
@@ -96,17 +98,24 @@ DB_STMT(stmt_rest_rate, "rate_rest", "iiiiii", "",
 	" AND s.version = ?2" /* mutant: rate-rest-version -> " AND ?2 > 0" */
 	")");
 
-DB_STMT(stmt_line_rate, "rate_line", "iiit", "",
-	"INSERT INTO hx_slot (name, holder, held, at, key) VALUES (?1, ?2, 2, ?3, ?4) ON CONFLICT (name, holder) DO NOTHING");
-
 DB_STMT(stmt_leave, "rate_leave", "i", "", "DELETE FROM hx_slot WHERE holder = ?1 AND held = 2");
 
-DB_STMT_DROP(stmt_forget, "rate_forget", "hx_tick", "holder");
+/* The holder is a subject of the unit. */
+DB_STMT(stmt_stands, "slot_stands", "ii", "i",
+	"SELECT CAST(1 AS bigint) WHERE ?2 = coalesce((SELECT w.name FROM hx_slot w WHERE w.holder = ?1 AND w.action IS NOT NULL LIMIT 1), 0)");
 
-DB_STMT(stmt_read_wait, "slot_read_wait", "i", "tiii",
+DB_STMT(stmt_scan_ticks, "rate_scan_expired", "ii", "i",
+	"SELECT DISTINCT o.name FROM (SELECT name FROM hx_tick WHERE until <= (SELECT hx_now_ms()) - ?1 ORDER BY until LIMIT ?2) o");
+
+DB_STMT(stmt_expire_ticks, "rate_expire", "ii", "",
+	"DELETE FROM hx_tick WHERE name = ?1"
+	" AND until <= hx_now_ms() - ?2" /* mutant: tick-swept-early -> " AND ?2 >= 0" */
+);
+
+DB_STMT(stmt_read_wait, "slot_read_wait", "i", "tiiit",
 	"SELECT w.key, (SELECT count(*) FROM hx_slot h WHERE h.name = w.name AND h.held = 1),"
 	" (SELECT count(*) FROM hx_slot b WHERE b.name = w.name AND b.held = w.held AND b.holder < w.holder),"
-	" CAST(CASE WHEN w.held = 2 THEN 1 ELSE 0 END AS bigint)"
+	" CAST(CASE WHEN w.held = 2 THEN 1 ELSE 0 END AS bigint), w.action"
 	" FROM hx_slot w WHERE w.holder = ?1 AND w.held <> 1 ORDER BY w.name LIMIT 1");
 
 int64_t slot_name(const char *kind, struct slice workspace, struct slice workflow, struct slice key)
@@ -139,12 +148,16 @@ void slot_lock(struct unit *unit, const struct slot *slot)
 void slot_take(struct unit *unit, const struct slot *slot, int64_t holder, int64_t at_ms)
 {
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, db_int(slot->name), db_int(holder), db_int(slot->max), db_int(at_ms),
-		 db_text(shown(slot->key)), db_int(SLOT_HEAD_START_MS));
+		 db_text(shown(slot->key)), db_int(SLOT_HEAD_START_MS), db_optional(slot->action));
 }
 
-bool slot_was_full(const struct unit *unit, const struct unit_result *result)
+int64_t slot_full(const struct unit *unit, const struct unit_result *result)
 {
-	return result->verdict == UNIT_LOST && result->line >= 0 && unit->lines[result->line].stmt == &stmt_take;
+	const struct unit_line *line = result->line >= 0 ? &unit->lines[result->line] : NULL;
+
+	if (result->verdict != UNIT_LOST || !line || (line->stmt != &stmt_take && line->stmt != &stmt_tick))
+		return 0;
+	return line->params[0].i;
 }
 
 /* A limit that is gone lets all go that waited for it. */
@@ -169,7 +182,8 @@ void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t 
 	slot_lock(unit, slot);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest, db_int(run), db_int(version), db_int(SLOT_LOOK_MS),
 		 times_out_at ? db_int(times_out_at) : db_null());
-	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(slot->name), db_int(run), db_int(at_ms), db_text(shown(slot->key)));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(slot->name), db_int(run), db_int(at_ms), db_text(shown(slot->key)),
+		 db_optional(slot->action), db_int(0));
 	wake_first(unit, slot); /* mutant: slot-free-meanwhile */
 }
 
@@ -180,18 +194,12 @@ static void lock_name(struct unit *unit, int64_t name)
 	slot_lock(unit, &(struct slot){.name = name});
 }
 
-void rate_take(struct unit *unit, const struct rate *rate, int64_t run)
+void rate_take(struct unit *unit, const struct rate *rate, int64_t holder, int64_t nth)
 {
 	lock_name(unit, rate->name);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_tick, db_int(rate->name), db_int(run), db_int(rate->max),
-		 db_int(rate->per_ms), db_int(SLOT_HEAD_START_MS));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(rate->name), db_int(run));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_old_ticks, db_int(rate->name), db_int(rate->per_ms));
-}
-
-bool rate_was_full(const struct unit *unit, const struct unit_result *result)
-{
-	return result->verdict == UNIT_LOST && result->line >= 0 && unit->lines[result->line].stmt == &stmt_tick;
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_tick, db_int(rate->name), db_int(holder), db_int(rate->max),
+		 db_int(rate->per_ms), db_int(SLOT_HEAD_START_MS), db_int(nth));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(rate->name), db_int(holder));
 }
 
 void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t version, int64_t times_out_at,
@@ -201,9 +209,14 @@ void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t 
 	lock_name(unit, rate->name);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest_rate, db_int(run), db_int(version), db_int(rate->name),
 		 db_int(rate->max), db_int(rate->per_ms), times_out_at ? db_int(times_out_at) : db_null());
-	UNIT_ADD(unit, UNIT_ANY, &stmt_line_rate, db_int(rate->name), db_int(run), db_int(at_ms),
-		 db_text(shown(rate->key)));
+	rate_line(unit, rate, run, at_ms);
 	unit_wake(unit, RUN_TOPIC);
+}
+
+void rate_line(struct unit *unit, const struct rate *rate, int64_t run, int64_t at_ms)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(rate->name), db_int(run), db_int(at_ms), db_text(shown(rate->key)),
+		 db_optional(rate->action), db_int(2));
 }
 
 void rate_leave(struct unit *unit, int64_t run)
@@ -211,9 +224,32 @@ void rate_leave(struct unit *unit, int64_t run)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_leave, db_int(run)); /* mutant: rate-not-left */
 }
 
-void rate_forget(struct unit *unit, int64_t run)
+void rate_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, db_int(run));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_ticks, db_int(age_ms), db_int(limit));
+}
+
+void rate_expire(struct unit *unit, int64_t name, int64_t age_ms)
+{
+	unit_keep_apart(unit, name);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire_ticks, db_int(name), db_int(age_ms));
+}
+
+void slot_stands(struct unit *unit, int64_t run, int64_t name)
+{
+	unit_touch(unit, run);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_stands, db_int(run), db_int(name));
+}
+
+bool slot_of_action_read(struct slice text, int64_t *ret_name, struct slice *ret_action)
+{
+	char *after;
+
+	if (!text.p)
+		return false;
+	*ret_name = strtoll(text.p, &after, 10);
+	*ret_action = slice_of(after + 1, text.n - (size_t)(after + 1 - text.p));
+	return true;
 }
 
 void slot_read_wait(struct unit *unit, int64_t holder)

@@ -21,9 +21,13 @@
  * Runs that are woken while somebody writes them are passed over: mostly they are moved by whoever does. For the rest of them the first in
  * line looks by itself, soon: the next after those that were woken is told so with them.
  *
- * A rate counts beginnings, not who is at work (struct rate): a tick is a row of the run that was begun, written in the unit of its first
- * claim, and counted for `per` from then on by the store's clock. Who finds too many of them waits for its time, in a line of its own
- * (held = 2): the first in it is due when the oldest tick no longer counts. Nobody has to be woken.
+ * A rate counts beginnings, not who is at work (struct rate): a tick is a row of what was begun, a run or an attempt of an action,
+ * written in the unit that claims it, and counted for `per` from then on by the store's clock. Who finds too many of them waits for its
+ * time, in a line of its own (held = 2): the first in it is due when the oldest tick no longer counts. Nobody has to be woken. Ticks that
+ * do not count any more are swept (rate_scan_expired), so that keys which nobody uses again leave nothing.
+ *
+ * A limit is of a workflow or of an action (slot.action). Of an action it is held by the run whose step calls it, from the unit that begins
+ * the attempt to the unit that records its outcome; while a probe asks what became of it, it is held on.
  *
  * Invariants (the simulator checks each of them on every edge):
  *  L1  Never more than `max` rows of one name are held.
@@ -31,6 +35,7 @@
  *  L3  A run that neither is claimed nor has a job out holds none.
  *  L5  In no time of `per` more than `max` runs of one name are begun, and each is counted once.
  *  L4  While one waits in line and fewer than `max` are held, one in line is due.
+ *  L6  A run has at most one row of an action: it holds that slot, or waits for it, or for its time.
  */
 #pragma once
 
@@ -43,9 +48,10 @@
 #define RATE_PLACES_MAX 1000 /* who stands further back in line is told its time by the one before it */
 
 struct slot {
-	int64_t name;     /* below 0; 0: there is no limit */
-	int64_t max;      /* of the definition in force; 0: it has no limit any more */
-	struct slice key; /* JSON */
+	int64_t name;        /* below 0; 0: there is no limit */
+	int64_t max;         /* of the definition in force; 0: it has no limit any more */
+	struct slice key;    /* JSON */
+	struct slice action; /* whose limit it is; .p NULL: the workflow's */
 };
 
 /* What is counted: a limit of this kind of this workflow, in this workspace, under this key. */
@@ -55,8 +61,8 @@ int64_t slot_name(const char *kind, struct slice workspace, struct slice workflo
 void slot_lock(struct unit *unit, const struct slot *slot);
 /* After the lock. LOST: it is full. */
 void slot_take(struct unit *unit, const struct slot *slot, int64_t holder, int64_t at_ms);
-/* Was it this that a unit has lost to? `unit` is as it was asked for. */
-bool slot_was_full(const struct unit *unit, const struct unit_result *result);
+/* The name of the slot or of the rate that a unit has lost to; 0: to none. `unit` is as it was asked for. */
+int64_t slot_full(const struct unit *unit, const struct unit_result *result);
 /* After the lock: the holder has none any more, nor waits for one. */
 void slot_release(struct unit *unit, const struct slot *slot, int64_t holder);
 /* A whole unit: a run that nobody holds stands in line. LOST: it was moved since. times_out_at: 0: never. */
@@ -66,19 +72,30 @@ void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t 
 struct rate {
 	int64_t name; /* below 0; 0: there is no limit */
 	int64_t max, per_ms;
-	struct slice key;
+	struct slice key, action; /* as of a slot */
 };
 
-/* Takes the lock, too. LOST: it is too early. */
-void rate_take(struct unit *unit, const struct rate *rate, int64_t run);
-bool rate_was_full(const struct unit *unit, const struct unit_result *result);
+/* Takes the lock, too. LOST: it is too early. nth: which beginning of this holder it is; the same twice is counted once. */
+void rate_take(struct unit *unit, const struct rate *rate, int64_t holder, int64_t nth);
 /* A whole unit: a run that nobody holds waits for its time. LOST: it was moved since. */
 void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t version, int64_t times_out_at,
 	       int64_t at_ms);
+/* In the unit that lets a run go which is due at once: it has its place in the line already, and learns its time when it is looked at. */
+void rate_line(struct unit *unit, const struct rate *rate, int64_t run, int64_t at_ms);
 /* Whoever ends or pauses a run that has not begun: it waits for its time no more. */
 void rate_leave(struct unit *unit, int64_t run);
-/* With the run, when retention takes it. */
-void rate_forget(struct unit *unit, int64_t run);
+/* Retention: names that have ticks which do not count any more, the oldest first. Then one by one: LOST: somebody was first. */
+void rate_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
+void rate_expire(struct unit *unit, int64_t name, int64_t age_ms);
 
-/* For people. Row: key, how many hold one, how many are before it in line, whether it is for a rate; none: it is in no line. */
+/* Of the action whose slot it holds or waits for, as "NAME ACTION"; NULL: none. SQL, for the row of a run. */
+#define SLOT_OF_ACTION(run)                                                                                            \
+	"(SELECT CAST(w.name AS text) || ' ' || w.action FROM hx_slot w WHERE w.holder = " run                         \
+	" AND w.action IS NOT NULL LIMIT 1)"
+/* It stands there still, as it was read (0: nowhere). Standing in line changes no version, so whoever would leave a line says so. LOST: not. */
+void slot_stands(struct unit *unit, int64_t run, int64_t name);
+/* What that says. False: it says nothing. */
+bool slot_of_action_read(struct slice text, int64_t *ret_name, struct slice *ret_action);
+
+/* For people. Row: key, how many hold one, how many are before it in line, whether it is for a rate, the action; none: it is in no line. */
 void slot_read_wait(struct unit *unit, int64_t holder);

@@ -365,29 +365,45 @@ static void add_outlook(struct why *why, const struct run_row *row, struct arena
 	}
 }
 
-/* A run that stands in line for a slot. */
+/* The limits of an action, as the run's version has them: whether they have a key. */
+static const struct limits *limits_of_action(const struct run_definition *whole, struct slice name)
+{
+	for (size_t i = 0; i < whole->actions_n; i++)
+		if (slice_is(name, whole->actions[i].name))
+			return &whole->actions[i].limits;
+	return &whole->limits;
+}
+
+static void add_key(struct why *why, const struct expression *by, const struct db_rows *line)
+{
+	if (!by)
+		return;
+	strbuf_add_str(&why->words, " for ");
+	add_message_words(why, db_cell(line, 0, 0)->s);
+}
+
+/* A run that stands in line for a slot, of its workflow or of the action that it would call. */
 static void add_slot(struct why *why, const struct run_row *row, const struct db_rows *line)
 {
 	const struct run_definition *whole = row->machine->definition;
+	bool of_action = db_cell(line, 0, 4)->type == DB_TEXT;
+	struct slice name = of_action ? db_cell(line, 0, 4)->s : slice_str(whole->name);
+	const struct limits *limits = of_action ? limits_of_action(whole, name) : &whole->limits;
+	const char *of = of_action ? "action" : "workflow", *one = of_action ? "call" : "run";
 	long long held = (long long)db_cell(line, 0, 1)->i, ahead = (long long)db_cell(line, 0, 2)->i;
 
 	if (db_cell(line, 0, 3)->i) {
 		because(why, WHY_RUN_RATE, "waits for its time, ");
 		add_moment(why, "", row->due_at);
-		strbuf_addf(&why->words, ": the workflow \"%s\" has begun as many runs as its rate allows",
-			    whole->name);
-		if (whole->limits.rate.by) {
-			strbuf_add_str(&why->words, " for ");
-			add_message_words(why, db_cell(line, 0, 0)->s);
-		}
+		strbuf_addf(&why->words, ": the %s \"%.*s\" has begun as many %ss as its rate allows", of,
+			    SLICE_ARGS(name), one);
+		add_key(why, limits->rate.by, line);
 		return;
 	}
-	because(why, WHY_RUN_SLOT, "waits for a slot: %lld %s of the workflow \"%s\" %s at work", held,
-		held == 1 ? "run" : "runs", whole->name, held == 1 ? "is" : "are");
-	if (whole->limits.concurrency.by) {
-		strbuf_add_str(&why->words, " for ");
-		add_message_words(why, db_cell(line, 0, 0)->s);
-	}
+	because(why, WHY_RUN_SLOT, "waits for a slot: %lld %s%s of the %s \"%.*s\" %s %s", held, one,
+		held == 1 ? "" : "s", of, SLICE_ARGS(name), held == 1 ? "is" : "are",
+		of_action ? "under way" : "at work");
+	add_key(why, limits->concurrency.by, line);
 	strbuf_addf(&why->words, ", and that is its limit; %lld %s before it in line", ahead,
 		    ahead == 1 ? "is" : "are");
 }

@@ -192,6 +192,7 @@ static const struct field action_fields[] = {
 	{"probe",         .of = OUTSIDE,                 FIELD_KNOWN},
 	{"void",          .of = IN_BATCH(CALLED),        FIELD_KNOWN},
 	{"max_in_flight", .of = OUTSIDE,                 FIELD_INT(struct action, max_in_flight, 1, IN_FLIGHT_MAX)},
+	{"limits",        .of = CALLED,                  FIELD_OWN_AT(struct action, limits, struct limits, limits_read_of_action)},
 	{"url",           .of = KIND(ACTION_HTTP),       FIELD_OWN(read_url), .required = true},
 	{"method",        .of = KIND(ACTION_HTTP),       FIELD_REQUEST(request, request_read_method)},
 	{"path",          .of = KIND(ACTION_HTTP),       FIELD_REQUEST(request, request_read_path)},
@@ -284,6 +285,8 @@ static void link_probe(const struct reader *r, const struct json_node *node, str
 	if (probe && !(KIND(probe->kind) & CALLED))
 		reader_report(r, node->at.line, "value", "probe: %s is of kind %s, which answers no question",
 			      probe->name, action_kind_name(probe->kind));
+	if (probe)
+		(void)action_refuse_limited(r, node, "probe", probe, "who asks what became of a call is not counted");
 	action->probe = probe;
 }
 
@@ -387,7 +390,8 @@ void action_read_effects(const struct reader *r, const struct json_node *node, c
 	{
 		const struct action *action = action_reference(r, element, what);
 
-		if (action && !refuse(r, element, what, action))
+		if (action && !refuse(r, element, what, action) &&
+		    !action_refuse_limited(r, element, what, action, "after-effects are not counted"))
 			add_once(r, element, what, action, list, n);
 	}
 }
@@ -401,6 +405,15 @@ bool action_refuse_uncalled(const struct reader *r, const struct json_node *node
 		      "%s: %s is of kind %s; in this version it is carried out by the engine itself, "
 		      "so it must be of kind http, exec, native or noop",
 		      what, action->name, action_kind_name(action->kind));
+	return true;
+}
+
+bool action_refuse_limited(const struct reader *r, const struct json_node *node, const char *what,
+			   const struct action *action, const char *why)
+{
+	if (!limits_are_set(&action->limits))
+		return false;
+	reader_report(r, node->at.line, "value", "%s: %s has limits, and %s", what, action->name, why);
 	return true;
 }
 

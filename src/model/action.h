@@ -15,6 +15,7 @@
 
 #include "base/slice.h"
 #include "model/action_request.h"
+#include "model/limits.h"
 #include "model/outcomes.h"
 
 #define ACTION_STATEMENTS_MAX 6
@@ -62,6 +63,7 @@ struct action {
 	enum action_effect effect;
 	int64_t timeout_ms;               /* of sql: for all its statements together */
 	int64_t max_in_flight;            /* 0: no bound of its own */
+	struct limits limits;             /* of attempts, over all nodes */
 	const struct action *probe;       /* NULL: none */
 	const struct action *void_action; /* of items: makes the key of one useless; NULL: none */
 	bool gone_is_done;                /* of cleaning up: http 404 and 410 say that there is nothing left to do */

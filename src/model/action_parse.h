@@ -29,6 +29,9 @@ typedef bool action_refuse_fn(const struct reader *r, const struct json_node *no
 			      const struct action *action);
 /* What the engine does not call by itself: sql runs in a unit, and workers fetch theirs. */
 action_refuse_fn action_refuse_uncalled;
+/* An action with limits where nobody would count it. */
+bool action_refuse_limited(const struct reader *r, const struct json_node *node, const char *what,
+			   const struct action *action, const char *why);
 /* After-effects: at most STEP_AFTER_EFFECTS_MAX, none of them refused, and none twice. */
 void action_read_effects(const struct reader *r, const struct json_node *node, const char *what,
 			 action_refuse_fn *refuse, const struct action **list, size_t *n);

@@ -1,6 +1,8 @@
 /* See limits.h. */
 #include "model/limits.h"
 
+#include <string.h>
+
 #include "base/json_canonical.h"
 
 #define KEY_BYTES_MAX (2u << 20)
@@ -56,12 +58,16 @@ static void read_debounce(const struct reader *r, const struct json_node *node, 
 		reader_report(r, node->at.line, "value", "debounce: \"at_most\" is shorter than \"for\"");
 }
 
+/* Of what it is a limit. */
+#define OF_WORKFLOW 1u
+#define OF_ACTION 2u
+
 /* clang-format off */
 static const struct field limits_fields[] = {
 	{"concurrency", FIELD_OBJECT(struct limits, concurrency, concurrency_fields)},
 	{"rate",        FIELD_OBJECT(struct limits, rate, rate_fields)},
-	{"singleton",   FIELD_OWN_AT(struct limits, singleton, struct limit_singleton, read_singleton)},
-	{"debounce",    FIELD_OWN_AT(struct limits, debounce, struct limit_debounce, read_debounce)},
+	{"singleton",   .of = OF_WORKFLOW, FIELD_OWN_AT(struct limits, singleton, struct limit_singleton, read_singleton)},
+	{"debounce",    .of = OF_WORKFLOW, FIELD_OWN_AT(struct limits, debounce, struct limit_debounce, read_debounce)},
 	{0}};
 /* clang-format on */
 
@@ -79,6 +85,31 @@ void limits_read(const struct reader *r, const struct json_node *node, const str
 	if (limits->singleton.set && limits->debounce.for_ms && !is_same(limits->singleton.by, limits->debounce.by))
 		reader_report(r, node->at.line, "value",
 			      "limits: \"singleton\" and \"debounce\" of one workflow have the same \"by\"");
+}
+
+static void refuse_of_action(const struct reader *r, const struct json_node *member, const struct field *misplaced,
+			     unsigned of, const char *const *fitting)
+{
+	if (misplaced)
+		reader_report(r, member->name_at.line, "value",
+			      "limits: \"%s\" is about starts of runs; an action has \"concurrency\" and \"rate\"",
+			      misplaced->name);
+	else
+		field_refuse(r, member, misplaced, of, fitting);
+}
+
+void limits_read_of_action(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	if (strcmp(r->kind, "batch") == 0) {
+		reader_report(
+			r, node->at.line, "value",
+			"limits: actions of a batch have none; how many of its items are under way says its \"concurrency\"");
+		return;
+	}
+	if (!reader_object(r, node, field->name))
+		return;
+	fields_check(r, node, limits_fields, OF_ACTION, refuse_of_action);
+	fields_take(r, node, limits_fields, OF_ACTION, ret);
 }
 
 static bool make_key(const struct expression *by, struct json input, struct arena *arena, struct strbuf *ret_key)

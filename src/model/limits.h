@@ -1,5 +1,5 @@
 /*
- * `limits` of a definition: how many at once, by a key.
+ * `limits` of a workflow or of an action: how many at once, by a key.
  *
  *   concurrency   at most `max` are at work at once
  *   rate          at most `max` are begun in any time of `per`
@@ -7,7 +7,8 @@
  *   debounce      a start while one has not begun replaces its input, and puts it off
  *
  * `by` is an expression over the input, whose value is the key: each value has a count of its own. Absent, there is one count for
- * the whole workflow. A value that cannot be made (of a string, say, a member is asked for) counts as null.
+ * the whole workflow or action. The input of an action is that of the step which calls it; singleton and debounce are about starts of runs,
+ * and an action has none of them. A value that cannot be made (of a string, say, a member is asked for) counts as null.
  */
 #pragma once
 
@@ -44,8 +45,14 @@ struct limits {
 	struct limit_debounce debounce;
 };
 
-/* The field `limits`, into a struct limits. */
+/* The field `limits` of a workflow, and of an action, into a struct limits. */
 field_read_fn limits_read;
+field_read_fn limits_read_of_action;
+
+static inline bool limits_are_set(const struct limits *limits)
+{
+	return limits->concurrency.max || limits->rate.max;
+}
 
 /*
  * The key of an input, in canonical form, so that 1 and 1.0 are one. Lives in the arena. .p NULL: there is no room, neither for it nor for

@@ -91,12 +91,30 @@ static bool refuse_sql(const struct reader *r, const struct json_node *node, con
 	return true;
 }
 
+/* Whoever fires a step waits for its answer: there is no line to stand in. */
+static void refuse_limited(const struct reader *r, const struct json_node *node, const char *what,
+			   const struct action *action)
+{
+	if (action)
+		(void)action_refuse_limited(r, node, what, action,
+					    "a step of an entity stands in no line: limits are for actions of runs");
+}
+
+static void read_action(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct step_view *view = ret;
+
+	view->action = action_reference(r, node, field->name);
+	refuse_limited(r, node, field->name, view->action);
+}
+
 static void read_validation(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct step_view *view = ret;
 
 	view->validation = action_reference(r, node, field->name);
 	(void)refuse_sql(r, node, field->name, "a validation comes before the action", view->validation);
+	refuse_limited(r, node, field->name, view->validation);
 }
 
 static bool refuse_sql_effect(const struct reader *r, const struct json_node *node, const char *what,
@@ -125,7 +143,7 @@ static const char *const on_unknown_names[] = {[UNKNOWN_REVERT] = "revert",
 const struct field step_fields[] = {
 	[STEP_SUCCESSFUL_STATE] = {"successful_state", FIELD_OWN_AT(struct step_view, successful_state, const char *, step_read_status)},
 	[STEP_CLAIM]            = {"claim_state",      FIELD_OWN(read_claim)},
-	[STEP_ACTION]           = {"action",           FIELD_ACTION(struct step_view, action)},
+	[STEP_ACTION]           = {"action",           FIELD_OWN(read_action)},
 	[STEP_VALIDATION]       = {"validation",       FIELD_OWN(read_validation)},
 	[STEP_ON_UNKNOWN]       = {"on_unknown",       FIELD_CHOICE(struct step_view, on_unknown, on_unknown_names)},
 	{"success_after_effect", FIELD_OWN(read_after_effects)},

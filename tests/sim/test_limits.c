@@ -2,7 +2,9 @@
  * Runs under a limit, explored: several of one key, of which one may be at work at a time; nodes that are lost, leases that lapse, answers
  * that are lost, and one that is cancelled or paused while it stands in line.
  *
- * On every edge: L1 to L4 of flow/slot.h. And from every state in which nothing goes on but time: if from there on all went well,
+ * Of the workflow, of an action that it calls, or of both.
+ *
+ * On every edge: L1 to L6 of flow/slot.h. And from every state in which nothing goes on but time: if from there on all went well,
  * every run would come to its end, and no slot would be left.
  */
 #include <setjmp.h>
@@ -40,7 +42,8 @@ static const struct run_policy policy = {.lease_ms = 60000, .machine_of = machin
 #define CONCURRENCY "\"concurrency\":{\"by\":\".input.customer\",\"max\":1}"
 #define RATE "\"rate\":{\"by\":\".input.customer\",\"max\":1,\"per\":\"10s\"}"
 
-static void parse_limited(const char *limits, const char *steps)
+/* limits: of the workflow; of_action: of what its steps call as "do". "go" has none. */
+static void parse_both(const char *limits, const char *of_action, const char *steps)
 {
 	const struct run_definition *definition;
 	struct findings findings;
@@ -50,17 +53,27 @@ static void parse_limited(const char *limits, const char *steps)
 	memset(&fixture, 0, sizeof fixture);
 	arena_init(&fixture.arena, 16u << 20);
 	findings_init(&findings, &fixture.arena);
-	snprintf(
-		text, sizeof text,
-		"{\"workflow\":\"ship\",\"kind\":\"run\",\"limits\":{%s},"
-		"\"actions\":{\"do\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\",\"effect\":\"keyed\"}},\"steps\":[%s]}",
-		limits, steps);
+	snprintf(text, sizeof text,
+		 "{\"workflow\":\"ship\",\"kind\":\"run\",\"limits\":{%s},\"actions\":{"
+		 "\"do\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\",\"effect\":\"keyed\",\"limits\":{%s}},"
+		 "\"go\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\",\"effect\":\"keyed\"}},\"steps\":[%s]}",
+		 limits, of_action, steps);
 	run_definition_parse("ship", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
 			     &definition);
 	for (const struct finding *f = findings.first; f; f = f->next)
 		printf("%s: %s\n", f->rule, f->text);
 	assert_non_null(definition);
 	fixture.machine = run_machine_new(definition, 1, &fixture.arena);
+}
+
+static void parse_limited(const char *limits, const char *steps)
+{
+	parse_both(limits, "", steps);
+}
+
+static void parse_action(const char *limits, const char *steps)
+{
+	parse_both("", limits, steps);
 }
 
 static void parse(const char *steps)
@@ -72,9 +85,11 @@ static void parse(const char *steps)
 
 /* clang-format off */
 
-DB_STMT(stmt_setup, "sim_limit_setup", "i", "",
-	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
-	" SELECT id, 'default', 'ship', 1, 'me', '{\"customer\":\"c\"}', hx_now_ms(), hx_now_ms() FROM hx_subject WHERE id <= ?1");
+/* The first of them may be another customer's than the others. */
+DB_STMT(stmt_setup, "sim_limit_setup", "ii", "",
+	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at, times_out_at)"
+	" SELECT id, 'default', 'ship', 1, 'me', CASE WHEN id = 1 THEN '{\"customer\":\"c\",\"of\":1}' ELSE '{\"customer\":\"c\",\"of\":2}' END,"
+	" hx_now_ms(), hx_now_ms(), hx_now_ms() + ?2 FROM hx_subject WHERE id <= ?1");
 
 #define RUNS " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 #define RUNS_OF_SLOT " JOIN hx_run r ON r.subject = l.holder JOIN hx_subject s ON s.id = r.subject"
@@ -93,27 +108,30 @@ DB_STMT(stmt_hash_runs, "sim_limit_hash", "", "iiitiiiitii",
 DB_STMT(stmt_hash_steps, "sim_limit_hash_steps", "", "iitii",
 	"SELECT run, position, status, attempt, completed_at FROM hx_run_step ORDER BY run, position");
 
-DB_STMT(stmt_hash_slots, "sim_limit_hash_slots", "", "ii", "SELECT holder, held FROM hx_slot ORDER BY name, holder");
+DB_STMT(stmt_hash_slots, "sim_limit_hash_slots", "", "ii", "SELECT holder, held FROM hx_slot ORDER BY action, name, holder");
 
 DB_STMT(stmt_hash_ticks, "sim_limit_hash_ticks", "", "ii", "SELECT holder, at FROM hx_tick ORDER BY name, holder");
 
 /* One row: what is wrong, as numbers of findings. ?1: how many may hold one. */
-DB_STMT(stmt_check, "sim_limit_check", "ii", "iiiiii",
+DB_STMT(stmt_check, "sim_limit_check", "ii", "iiiiiii",
 	"SELECT"
-	" (SELECT count(*) FROM hx_slot WHERE held = 1) > ?1," /* L1 */
+	" coalesce((SELECT max(n) FROM (SELECT count(*) AS n FROM hx_slot WHERE held = 1 GROUP BY name)), 0) > ?1," /* L1 */
 	" (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 1 AND s.owner IS NULL AND r.job IS NULL)," /* L3 */
-	" (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 0 AND r.due_at IS NOT NULL) > 0"           /* L4 */
-	"   AND (SELECT count(*) FROM hx_slot WHERE held = 1) < ?1"
-	"   AND (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 0 AND r.due_at <= hx_now_ms()) = 0,"
+	" (SELECT count(*) FROM (SELECT DISTINCT name FROM hx_slot) n"                                              /* L4 */
+	"   WHERE (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.name = n.name AND l.held = 0 AND r.due_at IS NOT NULL) > 0"
+	"   AND (SELECT count(*) FROM hx_slot h WHERE h.name = n.name AND h.held = 1) < ?1"
+	"   AND (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.name = n.name AND l.held = 0 AND r.due_at <= hx_now_ms()) = 0),"
 	" (SELECT count(*)" RUNS " WHERE s.status IN ('COMPLETED', 'FAILED', 'CANCELLED') AND (r.due_at IS NOT NULL"
 	"   OR EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = r.subject))),"
-	" (SELECT count(*) FROM hx_tick a, hx_tick b WHERE a.holder < b.holder AND abs(a.at - b.at) < ?2)," /* L5, of one at a time */
+	" (SELECT count(*) FROM hx_tick a, hx_tick b WHERE (a.holder, a.nth) < (b.holder, b.nth) AND abs(a.at - b.at) < ?2)," /* L5, of one at a time */
 	" (SELECT count(*)" RUNS " WHERE ?2 > 0 AND r.started_at > hx_now_ms() - ?2 AND s.status NOT IN ('FAILED', 'CANCELLED')"
-	"   AND NOT EXISTS (SELECT 1 FROM hx_tick t WHERE t.holder = r.subject))");
+	"   AND NOT EXISTS (SELECT 1 FROM hx_tick t WHERE t.holder = r.subject)),"
+	" (SELECT count(*) FROM hx_slot a JOIN hx_slot b ON b.holder = a.holder AND b.name > a.name" /* L6, and a slot beside it */
+	"   WHERE (a.action IS NULL) = (b.action IS NULL) OR a.held <> 1 OR b.held <> 1)");
 
 /* Is this the fence of the run, and has it its slot? */
-DB_STMT(stmt_acts, "sim_limit_acts", "ii", "i",
-	"SELECT EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = s.id AND l.held = 1) FROM hx_subject s WHERE s.id = ?1 AND s.fence = ?2"
+DB_STMT(stmt_acts, "sim_limit_acts", "iii", "i",
+	"SELECT (SELECT count(*) FROM hx_slot l WHERE l.holder = s.id AND l.held = 1) = ?3 FROM hx_subject s WHERE s.id = ?1 AND s.fence = ?2"
 	" AND s.owner IS NOT NULL");
 
 DB_STMT(stmt_end, "sim_limit_end", "", "tit", "SELECT s.status, (SELECT count(*) FROM hx_slot), r.awaits" RUNS);
@@ -137,6 +155,11 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 
 /* ---- what must hold ---- */
 
+static const struct limits *limits_of_action(void)
+{
+	return &fixture.machine->definition->actions[0].limits; /* by name: "do" is the first */
+}
+
 /* L2. What a holder does that was overtaken is in doubt, and its run's slot is with whoever has taken over. */
 static void check_calls(struct sim *sim)
 {
@@ -144,14 +167,18 @@ static void check_calls(struct sim *sim)
 		const struct sim_actor *actor = &sim->state.actors[i];
 		struct unit_result result;
 		struct act_call call;
+		int64_t slots;
 
 		if (actor->state != SIM_ASKING || actor->ask != ASK_ACT)
 			continue;
 		call = sim_call_of(actor);
-		result = ask_store(sim, &stmt_acts, 2,
-				   (struct db_value[]){db_int(call.lease.subject), db_int(call.lease.fence)});
+		slots = (fixture.machine->definition->limits.concurrency.max != 0) +
+			(((const struct action *)call.action)->limits.concurrency.max != 0);
+		result = ask_store(
+			sim, &stmt_acts, 3,
+			(struct db_value[]){db_int(call.lease.subject), db_int(call.lease.fence), db_int(slots)});
 		if (result.rows[0].n && !db_cell(&result.rows[0], 0, 0)->i)
-			sim_violate(sim, "L2: a run is at work without a slot");
+			sim_violate(sim, "L2: a run is at work without its slots, or with others");
 	}
 }
 
@@ -164,12 +191,14 @@ static void check(struct sim *sim)
 		"a run that has ended is due, or in line",
 		"L5: more were begun than may be",
 		"L5: a run was begun that was not counted",
+		"L6: a run is in two lines, or waits with a slot",
 	};
-	int64_t per_ms = fixture.machine->definition->limits.rate.per_ms;
+	const struct limits *limits = &fixture.machine->definition->limits, *of_action = limits_of_action();
+	int64_t per_ms = limits->rate.per_ms ? limits->rate.per_ms : of_action->rate.per_ms;
 	struct db_value params[] = {db_int(MAX), db_int(per_ms)};
 	struct unit_result result;
 
-	if (fixture.machine->definition->limits.concurrency.max)
+	if (limits->concurrency.max || of_action->concurrency.max)
 		check_calls(sim);
 	if (!rows_changed)
 		return;
@@ -301,10 +330,11 @@ static void quiet(struct sim *sim)
 
 static void setup(struct sim *sim)
 {
-	struct db_value n = db_int(sim->scenario->subjects_n);
+	int64_t timeout_ms = fixture.machine->definition->timeout_ms;
+	struct db_value params[] = {db_int(sim->scenario->subjects_n), timeout_ms ? db_int(timeout_ms) : db_null()};
 
 	fixture.sim = sim;
-	(void)ask_store(sim, &stmt_setup, 1, &n);
+	(void)ask_store(sim, &stmt_setup, 2, params);
 }
 
 static void explore(struct sim_scenario scenario)
@@ -453,9 +483,128 @@ static void exhaustive_rate_cancelled(void **state)
 	});
 }
 
+/* ---- of an action ---- */
+
+#define GO(name) "{\"name\":\"" name "\",\"type\":\"task\",\"action\":\"go\",\"retry\":{\"max_attempts\":1}}"
+#define AGAIN(name) "{\"name\":\"" name "\",\"type\":\"task\",\"action\":\"do\",\"retry\":{\"max_attempts\":2}}"
+
+static void exhaustive_action(void **state)
+{
+	(void)state;
+	parse_action(CONCURRENCY, TASK("a"));
+	explore((struct sim_scenario){
+		.name = "two runs and one call of an action, lapses, a crash, a lost answer",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1)},
+		.bounds = {.lapses = 1, .crashes = 1, .lost_answers = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+/* The action is the second step: who finds it full has a step to record, and holds the run. */
+static void exhaustive_action_after_another(void **state)
+{
+	(void)state;
+	parse_action(CONCURRENCY, GO("a") "," TASK("b") "," GO("c"));
+	explore((struct sim_scenario){
+		.name = "two runs, and one call of the action of their second step",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1)},
+		.bounds = {.crashes = 1, .lost_answers = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+static void exhaustive_action_taken_over(void **state)
+{
+	(void)state;
+	parse_action(CONCURRENCY, TASK("a"));
+	explore((struct sim_scenario){
+		.name = "two runs and one call of an action, two nodes drive one of them",
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {FIRST("drives-1", 0), FIRST("drives-1-too", 1), SECOND("drives-2", 2)},
+		.bounds = {.lapses = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+static void exhaustive_action_cancelled(void **state)
+{
+	static const struct run_verb_request cancel = VERB(RUN_CANCEL, 2);
+
+	(void)state;
+	parse_action(CONCURRENCY, TASK("a"));
+	explore((struct sim_scenario){
+		.name = "three runs and one call of an action, the second is cancelled",
+		.subjects_n = 3,
+		.nodes_n = 3,
+		.cast_n = 4,
+		.cast = {FIRST("drives-1", 0),
+			 SECOND("drives-2", 0),
+			 THIRD("drives-3", 1),
+			 {"canceller", 2, false, init_verb, &cancel, NULL}},
+		.world = WORLD_KEYED,
+	});
+}
+
+/* One node stands in line with a run that another has found too late to go on. */
+static void exhaustive_action_timed_out(void **state)
+{
+	(void)state;
+	parse_both("},\"timeout\":\"1s\",\"attributes\":{", CONCURRENCY, TASK("a"));
+	explore((struct sim_scenario){
+		.name = "two runs and one call of an action, two nodes drive the second, whose time is over",
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1), SECOND("drives-2-too", 2)},
+		.bounds = {.lapses = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+/* Each of an attempt, with a backoff between them. */
+static void exhaustive_action_rate(void **state)
+{
+	(void)state;
+	parse_action(RATE, AGAIN("a"));
+	explore((struct sim_scenario){
+		.name = "two runs, of which one attempt may begin at a time, a lapse, a crash",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1)},
+		.bounds = {.lapses = 1, .crashes = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
+/* The workflow by one key, the action by another: who waits for the one holds nothing of the other. */
+static void exhaustive_both(void **state)
+{
+	(void)state;
+	parse_both("\"concurrency\":{\"by\":\".input.of\",\"max\":1}", CONCURRENCY, GO("a") "," TASK("b"));
+	explore((struct sim_scenario){
+		.name = "three runs with a limit, and one of the action of their second step",
+		.subjects_n = 3,
+		.nodes_n = 3,
+		.cast_n = 3,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1), THIRD("drives-3", 2)},
+		.world = WORLD_KEYED,
+	});
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exhaustive_action),
+		cmocka_unit_test(exhaustive_action_after_another),
+		cmocka_unit_test(exhaustive_action_taken_over),
+		cmocka_unit_test(exhaustive_action_cancelled),
+		cmocka_unit_test(exhaustive_action_rate),
+		cmocka_unit_test(exhaustive_action_timed_out),
+		cmocka_unit_test(exhaustive_both),
 		cmocka_unit_test(exhaustive_two),
 		cmocka_unit_test(exhaustive_waits_between),
 		cmocka_unit_test(exhaustive_taken_over),

@@ -41,7 +41,10 @@ static const struct run_machine *machine_named(struct slice name, int64_t versio
 		 "{\"workflow\":\"parcel\"," ACTIONS
 		 "{\"name\":\"pack\",\"type\":\"task\",\"action\":\"pack\",\"retry\":{\"initial\":\"1h\",\"max\":\"1h\"}}," CHARGE
 		 "]}"},
-		{"narrow", "{\"workflow\":\"narrow\",\"limits\":{\"concurrency\":{\"max\":1}}," ACTIONS CHARGE "]}"},
+		{"narrow",
+		 "{\"workflow\":\"narrow\",\"kind\":\"run\",\"limits\":{\"concurrency\":{\"max\":1}},"
+		 "\"actions\":{\"do\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\",\"effect\":\"keyed\","
+		 "\"limits\":{\"concurrency\":{\"max\":1}}}},\"steps\":[" CHARGE "]}"},
 	};
 	static struct arena arena;
 	static const struct run_machine *machines[DEFINITIONS_N][2];
@@ -356,12 +359,12 @@ void run_seize_beside(struct unit *unit, const struct kind_args *args)
 	run_seize(unit, &other);
 }
 
-/* The line that found no slot free. */
+/* The line that found no slot free: that of the action, which lets go of the workflow's, too. */
 static int full_line(const struct unit *unit)
 {
-	for (unsigned i = 0; i < unit->lines_n; i++)
-		if (strcmp(unit->lines[i].stmt->name, "slot_take") == 0)
-			return (int)i;
+	for (unsigned i = unit->lines_n; i > 0; i--)
+		if (strcmp(unit->lines[i - 1].stmt->name, "slot_take") == 0)
+			return (int)i - 1;
 	return -1;
 }
 

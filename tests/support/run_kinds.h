@@ -9,7 +9,7 @@
  *   await    reserve (compensate) · an event · charge
  *   sign     an approval · charge
  *   parcel   a worker's job · charge
- *   narrow   charge, for one run at a time. Beside it there is another one (BESIDE)
+ *   narrow   charge, for one run at a time, and one call of its action. Beside it there is another one (BESIDE)
  */
 #ifndef HX_TESTS_SUPPORT_RUN_KINDS_H
 #define HX_TESTS_SUPPORT_RUN_KINDS_H

@@ -4,8 +4,8 @@
 #include "flow/slot.h"
 #include "support/must_hold.h"
 
-static const struct slot slot = {-5, 2, {"\"c\"", 3}};
-static const struct slot other = {-6, 2, {"\"d\"", 3}};
+static const struct slot slot = {.name = -5, .max = 2, .key = {"\"c\"", 3}};
+static const struct slot other = {.name = -6, .max = 2, .key = {"\"d\"", 3}};
 
 /* Runs that nobody holds, each due in a minute. */
 static void make_runs(struct world *w, int n)
@@ -31,7 +31,7 @@ static bool takes(struct world *w, const struct slot *of, int64_t run)
 	slot_lock(&w->unit, of);
 	slot_take(&w->unit, of, run, stamp.at.ms);
 	verdict = world_run(w);
-	assert_true((verdict == UNIT_LOST) == slot_was_full(&w->unit, &w->result));
+	assert_int_equal(slot_full(&w->unit, &w->result), verdict == UNIT_LOST ? of->name : 0);
 	return verdict == UNIT_WON;
 }
 
@@ -131,7 +131,7 @@ static void the_first_in_line_looks_soon(void **state)
 /* Of a line of very many no more than a thousand are counted. */
 static void who_stands_far_back_comes_after_the_one_before(void **state)
 {
-	static const struct rate rate = {-7, 2, 10000, {"\"c\"", 3}};
+	static const struct rate rate = {.name = -7, .max = 2, .per_ms = 10000, .key = {"\"c\"", 3}};
 	struct world *w = *state;
 	struct stamp stamp;
 	char sql[400];
@@ -139,7 +139,7 @@ static void who_stands_far_back_comes_after_the_one_before(void **state)
 	make_runs(w, 2 * RATE_PLACES_MAX);
 	for (int64_t run = 1; run <= 2; run++) {
 		(void)world_begin(w);
-		rate_take(&w->unit, &rate, run);
+		rate_take(&w->unit, &rate, run, 0);
 		assert_int_equal(world_run(w), UNIT_WON);
 	}
 	for (int64_t run = 3; run <= 2 * RATE_PLACES_MAX; run++) {
@@ -211,15 +211,20 @@ static void who_was_woken_goes_first(void **state)
 	MUST_HOLD(takes(w, &slot, 4), "one that nobody carries out holds up the others for ever");
 }
 
-static bool begins(struct world *w, const struct rate *rate, int64_t run)
+static bool begins_again(struct world *w, const struct rate *rate, int64_t run, int64_t nth)
 {
 	enum unit_verdict verdict;
 
 	(void)world_begin(w);
-	rate_take(&w->unit, rate, run);
+	rate_take(&w->unit, rate, run, nth);
 	verdict = world_run(w);
-	assert_true((verdict == UNIT_LOST) == rate_was_full(&w->unit, &w->result));
+	assert_int_equal(slot_full(&w->unit, &w->result), verdict == UNIT_LOST ? rate->name : 0);
 	return verdict == UNIT_WON;
+}
+
+static bool begins(struct world *w, const struct rate *rate, int64_t run)
+{
+	return begins_again(w, rate, run, 0);
 }
 
 static enum unit_verdict waits_for_its_time(struct world *w, const struct rate *rate, int64_t run, int64_t version)
@@ -232,7 +237,8 @@ static enum unit_verdict waits_for_its_time(struct world *w, const struct rate *
 
 static void so_many_in_a_time(void **state)
 {
-	static const struct rate rate = {-7, 2, 1000, {"\"c\"", 3}}, other_rate = {-8, 1, 1000, {"\"d\"", 3}};
+	static const struct rate rate = {.name = -7, .max = 2, .per_ms = 1000, .key = {"\"c\"", 3}};
+	static const struct rate other_rate = {.name = -8, .max = 1, .per_ms = 1000, .key = {"\"d\"", 3}};
 	struct world *w = *state;
 
 	make_runs(w, 7);
@@ -260,6 +266,81 @@ static void so_many_in_a_time(void **state)
 	assert_true(begins(w, &rate, 4));
 }
 
+/* Of an action every attempt counts, also that of the same run. */
+static void each_attempt_counts(void **state)
+{
+	static const struct rate rate = {
+		.name = -7, .max = 2, .per_ms = 1000, .key = {"\"c\"", 3}, .action = {"do", 2}};
+	struct world *w = *state;
+
+	make_runs(w, 2);
+	assert_true(begins_again(w, &rate, 1, 11));
+	assert_true(begins_again(w, &rate, 1, 12));
+	assert_true(begins_again(w, &rate, 1, 12)); /* it is this one that was counted */
+	assert_false(begins_again(w, &rate, 1, 13));
+	assert_false(begins_again(w, &rate, 2, 14));
+}
+
+static int64_t ticks(struct world *w)
+{
+	static const struct db_stmt stmt = {
+		.name = "test_ticks", .sql = "SELECT count(*) FROM hx_tick", .in = "", .out = "i"};
+
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return world_int(w, 0, 0);
+}
+
+static size_t sweeps(struct world *w, int64_t age_ms)
+{
+	size_t n;
+
+	unit_init(&w->unit, 0);
+	rate_scan_expired(&w->unit, age_ms, 10);
+	assert_int_equal(world_run(w), UNIT_WON);
+	n = w->result.rows[0].n;
+	(void)world_begin(w);
+	rate_expire(&w->unit, -7, age_ms);
+	(void)world_run(w);
+	return n;
+}
+
+/* A key that nobody uses again leaves nothing; one that is in use loses no tick that counts. */
+static void what_counts_no_more_is_swept(void **state)
+{
+	static const struct rate rate = {.name = -7, .max = 2, .per_ms = 1000, .key = {"\"c\"", 3}};
+	struct world *w = *state;
+
+	make_runs(w, 3);
+	assert_true(begins(w, &rate, 1));
+	fake_clock_advance_ms(&w->clock, 500);
+	assert_true(begins(w, &rate, 2));
+	fake_clock_advance_ms(&w->clock, 499);
+	assert_int_equal(sweeps(w, 0), 0);
+	MUST_HOLD(ticks(w) == 2, "a tick that counts was swept");
+	fake_clock_advance_ms(&w->clock, 1);
+	assert_int_equal(sweeps(w, 0), 1);
+	MUST_HOLD(ticks(w) == 1, "a tick that counts was swept");
+	fake_clock_advance_ms(&w->clock, 500);
+	assert_int_equal(sweeps(w, 1), 0);
+	assert_int_equal(sweeps(w, 0), 1);
+	assert_int_equal(ticks(w), 0);
+}
+
+/* "NAME ACTION", as it is read with a run. */
+static void whose_slot_it_is(void **state)
+{
+	struct slice action;
+	int64_t name;
+
+	(void)state;
+	assert_false(slot_of_action_read(slice_of(NULL, 0), &name, &action));
+	assert_true(slot_of_action_read(slice_str("-9223372036854775807 charge.card"), &name, &action));
+	assert_int_equal(name, -INT64_MAX);
+	assert_true(slice_is(action, "charge.card"));
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
@@ -273,6 +354,9 @@ int main(int argc, char **argv)
 		TEST(in_line_no_longer_than_its_time),
 		TEST(who_was_woken_goes_first),
 		TEST(so_many_in_a_time),
+		TEST(each_attempt_counts),
+		TEST(what_counts_no_more_is_swept),
+		cmocka_unit_test(whose_slot_it_is),
 		TEST(who_stands_far_back_comes_after_the_one_before),
 	};
 

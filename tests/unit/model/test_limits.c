@@ -74,6 +74,53 @@ static void what_is_refused(void **state)
 	limits_refused("[]", "limits");
 }
 
+/* ---- of actions ---- */
+
+static const struct run_definition *of_action(const char *kind, const char *limits)
+{
+	return parse_run(
+		text_printf(&arena,
+			    "{ 'workflow': 'w', 'kind': 'run', 'actions': { 'x': { 'kind': %s, 'limits': %s },\n"
+			    "'y': { 'kind': 'http', 'url': 'http://h/', 'probe': 'x' } }, 'steps': [\n"
+			    "{ 'name': 'a', 'type': 'task', 'action': 'y' } ] }",
+			    kind, limits));
+}
+
+#define HTTP "'http', 'url': 'http://h/'"
+
+static void refused_of_action(const struct run_definition *d, const char *words)
+{
+	assert_null(d);
+	if (!strstr(printed.p, words))
+		fail_msg("%s\nis not said, but\n%s", words, printed.p);
+}
+
+static void of_actions(void **state)
+{
+	const struct run_definition *d = parsed(
+		"{ 'workflow': 'w', 'kind': 'run', 'actions': { 'x': { 'kind': 'http', 'url': 'http://h/', 'limits': {\n"
+		"'concurrency': { 'by': '.input.c', 'max': 2 }, 'rate': { 'max': 3, 'per': '1m' } } } }, 'steps': [\n"
+		"{ 'name': 'a', 'type': 'task', 'action': 'x' } ] }");
+
+	(void)state;
+	assert_int_equal(d->actions[0].limits.concurrency.max, 2);
+	assert_non_null(d->actions[0].limits.concurrency.by);
+	assert_int_equal(d->actions[0].limits.rate.max, 3);
+	assert_int_equal(d->actions[0].limits.rate.per_ms, 60000);
+	assert_true(limits_are_set(&d->actions[0].limits));
+}
+
+static void refused_of_actions(void **state)
+{
+	(void)state;
+	refused_of_action(of_action(HTTP, "{ 'singleton': {} }"), "\"singleton\" is about starts of runs");
+	refused_of_action(of_action(HTTP, "{ 'debounce': { 'for': '1s' } }"), "\"debounce\" is about starts of runs");
+	refused_of_action(of_action(HTTP, "{ 'rat': { 'max': 1, 'per': '1s' } }"), "did you mean \"rate\"");
+	refused_of_action(of_action(HTTP, "{ 'concurrency': { 'max': 1 } }"),
+			  "who asks what became of a call is not counted");
+	refused_of_action(of_action("'noop'", "{}"), "\"limits\" does not belong to an action of kind noop");
+}
+
 /* A part does the work of the run around it. */
 static void parts_have_them(void **state)
 {
@@ -111,10 +158,8 @@ static void keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		model_test(what_they_have),
-		model_test(what_is_refused),
-		model_test(parts_have_them),
-		model_test(keys),
+		model_test(what_they_have),     model_test(what_is_refused), model_test(of_actions),
+		model_test(refused_of_actions), model_test(parts_have_them), model_test(keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# Limits of an action, over HTTP and on both stores: a service that counts is never called by more than it may, who waits says so and can be
+# cancelled and paused there, every attempt counts, and another definition lets those go on that wait.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
+import collections
+import http.server
+import json
+import os
+import server
+import threading
+import time
+from server import Server, until, write
+
+
+class Service(http.server.ThreadingHTTPServer):
+	"""Keeps its calls open until it is told to answer, and counts them by customer."""
+	daemon_threads = True
+	request_queue_size = 256
+
+	def __init__(self):
+		super().__init__(("127.0.0.1", 0), Call)
+		self.lock, self.open, self.begun = threading.Lock(), threading.Event(), collections.defaultdict(list)
+		self.now, self.most, self.status = collections.Counter(), collections.Counter(), 200
+		self.url = f"http://127.0.0.1:{self.server_address[1]}"
+		threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Call(http.server.BaseHTTPRequestHandler):
+	protocol_version = "HTTP/1.1"
+
+	def do_POST(self):
+		customer, at = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]["customer"], self.server
+		with at.lock:
+			at.begun[customer].append(time.monotonic())
+			at.now[customer] += 1
+			at.most[customer] = max(at.most[customer], at.now[customer])
+		at.open.wait(30)
+		with at.lock:
+			at.now[customer] -= 1
+		self.send_response(at.status)
+		self.send_header("Content-Length", "2")
+		self.end_headers()
+		self.wfile.write(b"{}")
+
+	def log_message(self, *_):
+		pass
+
+
+def define(dir, service, limits, **step):
+	write(dir / "flows/ship.json", {
+		"workflow": "ship", "kind": "run",
+		"actions": {"call": {"kind": "http", "url": service.url, "effect": "keyed", "limits": limits}, "note": {"kind": "noop"}},
+		"steps": [{"name": "note", "type": "task", "action": "note"}, {"name": "call", "type": "task", "action": "call", **step}]})
+
+
+def served(dir):
+	return Server(dir, "serve", *(["--db", os.environ["STORE"]] if os.environ.get("STORE") else []), "--workflows", "flows")
+
+
+def start(hapax, customer):
+	return hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "ship", "input": {"customer": customer}}, status=201)["run"]["id"]
+
+
+def status(hapax, run):
+	return hapax.json("GET", f"/api/v1/workflow-runs/{run}", status=200)["status"]
+
+
+def why(hapax, run):
+	return hapax.json("GET", f"/api/v1/why/{run}", status=200)
+
+
+def in_line(hapax, run):
+	until(lambda: "before it in line" in json.dumps(why(hapax, run)), "it to stand in line")
+
+
+def test_so_many_calls_at_once(dir):
+	service = Service()
+	define(dir, service, {"concurrency": {"by": ".input.customer", "max": 1}})
+	with served(dir) as hapax:
+		first = start(hapax, "a")
+		until(lambda: service.now["a"] == 1, "the first call")
+		waiting = [start(hapax, "a") for _ in range(4)]
+		other = start(hapax, "b")
+		until(lambda: service.now["b"] == 1, "a call of another customer")
+		for run in waiting:
+			in_line(hapax, run)
+		words = json.dumps(why(hapax, waiting[0])).replace('\\"', '"')
+		assert 'waits for a slot: 1 call of the action "call" is under way for "a", and that is its limit; 0 are before' in words, words
+		hapax.json("POST", f"/api/v1/workflow-runs/{waiting[0]}/cancel", {}, status=200)
+		hapax.json("POST", f"/api/v1/workflow-runs/{waiting[1]}/pause", {}, status=200)
+		assert status(hapax, waiting[0]) == "CANCELLED" and status(hapax, waiting[1]) == "PAUSED"
+		service.open.set()
+		for run in (first, other, *waiting[2:]):
+			until(lambda: status(hapax, run) == "COMPLETED", "it to end")
+		hapax.json("POST", f"/api/v1/workflow-runs/{waiting[1]}/resume", {}, status=200)
+		until(lambda: status(hapax, waiting[1]) == "COMPLETED", "the paused one to end")
+		assert service.most["a"] == 1 and len(service.begun["a"]) == 4, service.begun
+		assert "hapax_runs_in_line_total 0\n" not in hapax.call("GET", "/metrics")[2].decode()
+
+
+def test_a_higher_number_lets_them_go_on(dir):
+	service = Service()
+	define(dir, service, {"concurrency": {"max": 1}})
+	with served(dir) as hapax:
+		first, second = start(hapax, "a"), start(hapax, "b")
+		until(lambda: sum(service.now.values()) == 1, "the first call")
+		in_line(hapax, second)
+		define(dir, service, {"concurrency": {"max": 2}})
+		hapax.json("PUT", "/api/v1/definitions/ship", json.loads((dir / "flows/ship.json").read_text()), status=200)
+		until(lambda: sum(service.now.values()) == 2, "the second call, when it has looked again", 30)
+		service.open.set()
+		for run in (first, second):
+			until(lambda: status(hapax, run) == "COMPLETED", "it to end")
+
+
+def test_every_attempt_counts(dir):
+	service = Service()
+	service.status = 500
+	service.open.set()
+	define(dir, service, {"rate": {"by": ".input.customer", "max": 2, "per": "1s"}}, retry={"max_attempts": 3, "initial": "1ms", "max": "1ms"})
+	with served(dir) as hapax:
+		runs = [start(hapax, "a") for _ in range(3)]
+		for run in runs:
+			until(lambda: status(hapax, run) == "FAILED", "its attempts to be over", 30)
+		begun = service.begun["a"]
+		assert len(begun) == 9, begun
+		# Seen by the service, each a little later than it was counted.
+		assert all(b - a > 0.7 for a, b in zip(begun, begun[2:])), begun
+		assert begun[-1] - begun[0] > 3.5, begun
+
+
+def test_what_is_refused(dir):
+	service = Service()
+	define(dir, service, {"singleton": {}})
+	definition = json.loads((dir / "flows/ship.json").read_text())
+	define(dir, service, {})
+	with served(dir) as hapax:
+		answer = hapax.call("PUT", "/api/v1/definitions/ship", definition)
+		assert answer[0] == 422 and b"about starts of runs" in answer[2], answer
+
+
+if not os.environ.get("STORE"):
+	server.run(globals())
+	if os.environ.get("HAPAX_TEST_PG"):
+		os.environ["STORE"] = os.environ["HAPAX_TEST_PG"]
+if os.environ.get("STORE"):
+	server.run(globals())
+END
