@@ -95,7 +95,7 @@ static const struct statement {
 	{POST, "SELECT sets('search_path', 'evil', false)"},
 	{POST, "SELECT sets('session_replication_role', 'replica', false)"},
 	{POST, "SELECT sets('lock_timeout', '0', false)"},
-	{POST, "SELECT sets('statement_timeout', '1', false)"},
+	{POST, "SELECT sets('statement_timeout', '250', false)"},
 	{POST, "SELECT sets('default_transaction_isolation', 'serializable', false)"},
 	{POST, "SELECT sets('TimeZone', 'Europe/Berlin', false)"},
 	{POST, "SELECT sets('plan_cache_mode', 'force_custom_plan', false)"},
