@@ -368,9 +368,10 @@ $(BUILD)/examples/$(basename $(notdir $(1))): $(call objects,$(1)) $(BUILD)/libh
 endef
 $(foreach e,$(EXAMPLE_SRC),$(eval $(call example_rule,$(e))))
 
+# There are hundreds: what only a debugger reads is half of the time to link them, and most of their size. (`make DEBUG=1` has it.)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(BUILD)/libtest-support.a $(BUILD)/libhapax-test.a
 	$(make_dir)
-	$(call say,LINK)$(link) $^ $(test_libs) $(pkg_libs)
+	$(call say,LINK)$(link) $(if $(DEBUG)$(SANITIZE),,-Wl,-S) $^ $(test_libs) $(pkg_libs)
 
 $(BUILD)/libfuzzed.a: $(call objects,$(FUZZED_SRC)) $(BUILD)/sources
 	$(call say,AR)$(archive)
