@@ -5,6 +5,7 @@
 #   lane      guarded transitions through one lane (SQLite) or as many as the server has (PostgreSQL), 256 callers: what
 #             the store and the lane give at most. A run of three steps is 5 units with 7 transitions, a job 2 of them
 #   runs      of three native steps, created over HTTP with an idempotency key and awaited, 1 to 256 under way
+#   map       the same runs as the children of one, 256 under way: by the rows that they are, and without a request for each
 #   push      jobs over HTTP, one in a request and 100 in a request
 #   deliver   jobs that are due, drained by the engine's own dispatcher (native after-effects)
 #   claim     jobs of a queue, claimed and completed by tasks in process
@@ -18,6 +19,7 @@ set -eu
 
 ROUNDS=${ROUNDS:-3}
 RUNS=${RUNS:-30000} # at 256 under way, fewer where fewer are
+MAP_ITEMS=${MAP_ITEMS:-$((RUNS / 4))}
 JOBS=${JOBS:-50000}
 PICKUPS=${PICKUPS:-200}
 LANE_MOVES=${LANE_MOVES:-150000}
@@ -37,6 +39,11 @@ cat >"$work/workflows/order.json" <<'JSON'
              { "name": "charge", "type": "task", "action": "charge" },
              { "name": "ship", "type": "task", "action": "ship" } ],
   "output": "{reservation: .state.reservation}" }
+JSON
+cat >"$work/workflows/orders.json" <<'JSON'
+{ "workflow": "orders", "kind": "run",
+  "steps": [ { "name": "all", "type": "map", "over": ".input.skus", "workflow": "order", "input": "{sku: .item, quantity: 3}",
+               "concurrency": 256 } ] }
 JSON
 cat >"$work/workflows/parcel.json" <<'JSON'
 { "workflow": "parcel", "kind": "entity", "status_types": ["open", "done"], "initial_status": "open",
@@ -79,6 +86,19 @@ measure_runs() { # store in-flight runs
 	stop_all
 }
 
+# Children a second: one request, which is answered when all of them have ended, and the time that it took (the second number).
+load_map() {
+	"$bin/load" "$address" 1 1 0 '/api/v1/workflow-runs?wait=30s' \
+		"{\"definitionId\":\"orders\",\"input\":{\"skus\":[$(seq -s , "$MAP_ITEMS")]}}" '"status":"COMPLETED"' |
+		awk -v n="$MAP_ITEMS" '{ print n * 1000 / $2 }'
+}
+
+measure_map() { # store
+	serve "$1"
+	measure "$1.map" 1 load_map
+	stop_all
+}
+
 measure_jobs() { # store
 	serve "$1"
 	measure "$1.push" 1 "$bin/load" "$address" 64 $((JOBS / 2)) 0 /api/v1/jobs '{"queue":"single","payload":{"n":#}}'
@@ -112,6 +132,7 @@ measure_store() { # store
 	measure_runs "$1" 16 $((RUNS / 4))
 	measure_runs "$1" 64 $((RUNS / 2))
 	measure_runs "$1" 256 "$RUNS"
+	measure_map "$1"
 	measure_jobs "$1"
 	measure_pickup "$1"
 }
@@ -157,6 +178,7 @@ row 'raw lane, 256 callers: transitions' lane 1 %.0f
 for n in 1 16 64 256; do
 	row "runs of 3 native steps, created and awaited, $n in flight" "runs.$n" 1 %.0f
 done
+row "children of a map over $MAP_ITEMS, 256 in flight" map 1 %.0f
 row 'latency of a run at 1 in flight, p50 ms' runs.1 2 %.2f
 row 'latency of a run at 1 in flight, p99 ms' runs.1 3 %.2f
 row 'jobs pushed one by one, 64 connections' push 1 %.0f
@@ -180,6 +202,7 @@ case $STORES in *sqlite*)
 	;;
 esac
 for store in $STORES; do
+	verdict "children of a map for each run at 256 in flight, $store" "$(ratio "$store.map" "$store.runs.256")" %.2f least 0.5
 	verdict_latency "pick-up on one node, p50, $store" "$store.pickup.now" 1 5
 	verdict_latency "pick-up when it falls due, p50, $store" "$store.pickup.later" 1 5
 	[ "$store" = sqlite ] || verdict_latency "pick-up across nodes, p50, $store" "$store.pickup.across" 1 5

@@ -11,6 +11,8 @@ from server import Server, Service, until, write
 ITEMS = int(os.environ.get("ITEMS", 300))
 KILLS = int(os.environ.get("KILLS", 12))
 STORE = os.environ.get("STORE", "sqlite:h.db")
+PATIENCE = 60 + ITEMS // 10  # seconds, for calls of a service of one thread on a busy machine
+MEMORY_MB_MAX = 100  # whatever ITEMS is
 SEED = random.randrange(1 << 32)
 print(f"# children_kill: seed {SEED}")
 random.seed(SEED)
@@ -66,6 +68,11 @@ def children(hapax, run):
 		cursor = f"&cursor={page['cursor']}"
 
 
+def peak_mb(hapax):
+	with open(f"/proc/{hapax.process.pid}/status") as status:
+		return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+
 def kill_again_and_again(dir, service, run, while_alive=None):
 	for n in range(KILLS):
 		with serve(dir, service) as hapax:
@@ -83,7 +90,10 @@ def test_each_child_once(dir):
 			kill(hapax)
 		kill_again_and_again(dir, service, run)
 		with serve(dir, service) as hapax:
+			until(lambda: hapax.json("GET", f"/api/v1/workflow-runs/{run}", status=200)["currentStep"] == "both", "all items", PATIENCE)
 			until(lambda: len(children(hapax, run)) == ITEMS + 2, "all children")
+			print(f"# children_kill: {ITEMS} items, {KILLS} kills; the last node has taken {peak_mb(hapax)} MB at most", flush=True)
+			assert peak_mb(hapax) < MEMORY_MB_MAX, "what is kept in memory grows with the items"
 			hapax.json("POST", f"/api/v1/workflow-runs/{run}/events/go", {}, status=202)
 			until(lambda: status(hapax, run) == "COMPLETED", "the end")
 			shown = hapax.json("GET", f"/api/v1/workflow-runs/{run}", status=200)
@@ -107,7 +117,7 @@ def test_a_cancel_in_the_middle(dir):
 
 		kill_again_and_again(dir, service, run, cancel)
 		with serve(dir, service) as hapax:
-			until(lambda: status(hapax, run) == "CANCELLED", "the end")
+			until(lambda: status(hapax, run) == "CANCELLED", "the end", PATIENCE)
 			assert {c["status"] for c in children(hapax, run)} <= {"CANCELLED"}
 		done = {key.rsplit("/", 1)[0] for key in keys(service, "/do")}
 		undone = {key.rsplit("/", 1)[0] for key in keys(service, "/undo")}
