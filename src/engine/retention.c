@@ -22,6 +22,7 @@
 #define HOOK_ROWS_AGE_MS 240000 /* each row has its own time; after that there is no hurry */
 #define TICKS_AGE_MS 60000      /* the same */
 #define COUNTS_AGE_MS 4000      /* once a second; nothing is let go there, counts are summed up */
+#define OWN_AGE_MS 8000         /* every two seconds; each run has its own time */
 #define NEVER (INT64_MAX / 4)
 
 /* What there is to be let go. */
@@ -36,7 +37,7 @@ struct kept {
 
 struct retention {
 	const struct engine_parts *parts;
-	struct kept runs, batches, jobs, hooks, bulks, polls, counts, ticks;
+	struct kept runs, own, batches, jobs, hooks, bulks, polls, counts, ticks;
 };
 
 struct expiry {
@@ -146,6 +147,11 @@ enum hx_code retention_configure(struct retention *r, const struct config *confi
 		config->retain_runs_ms);
 
 	if (!code)
+		code = retention_keep(
+			r, &r->own,
+			(struct kept){.scan = run_scan_kept, .expire = run_expire_kept, .expired = &m->runs_expired},
+			OWN_AGE_MS);
+	if (!code)
 		code = retention_keep(r, &r->batches,
 				      (struct kept){.scan = batch_scan_expired, .expired = &m->batches_expired},
 				      config->retain_batches_ms);
@@ -195,6 +201,7 @@ void retention_free(struct retention *retention)
 	if (!retention)
 		return;
 	feeder_release(&retention->runs.feeder);
+	feeder_release(&retention->own.feeder);
 	feeder_release(&retention->batches.feeder);
 	feeder_release(&retention->jobs.feeder);
 	feeder_release(&retention->hooks.feeder);

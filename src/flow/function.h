@@ -186,6 +186,7 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 	X(FN_DEPTH, INT, depth, "r.depth")                                                                             \
 	X(FN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")                                                        \
 	X(FN_TIMEOUT_MS, INT, timeout_ms, "f.timeout_ms")                                                              \
+	X(FN_KEEP_MS, INT, keep_ms, "f.keep_ms")                                                                       \
 	X(FN_EXPIRED, FLAG, expired, "r.expired")                                                                      \
 	X(FN_ATTRIBUTES, TEXT, attributes, "r.attributes")                                                             \
 	X(FN_ASKED, TEXT, asked, "r.asked")                                                                            \
@@ -206,7 +207,7 @@ enum { FUNCTION_FIELDS(COLUMN_NAME) FN_NOW, FN_COLUMNS };
 struct function_row {
 	int64_t subject, row_version, fence, until, lease_ms;
 	int64_t seq, taken_seq, cold_seq, revision, entries_n, bytes, lapses, failed_at, turn_at, due_at;
-	int64_t parent, parent_n, depth, times_out_at, timeout_ms, to_undo, now;
+	int64_t parent, parent_n, depth, times_out_at, timeout_ms, keep_ms, to_undo, now;
 	const char *status;
 	bool owned, past, any_of, expired, undo_failed;
 	struct slice workspace, name, version, turn_version, worker, body_hash, awaits, held, retry, on_failure;

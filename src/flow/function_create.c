@@ -3,10 +3,10 @@
 
 /* clang-format off */
 
-/* ?5 and ?6: of its definition. ?7: when its time is over, the engine looks. ?8: how long that is. ?9: it has a definition. */
-DB_STMT(stmt_create, "function_create", "ittittiii", "i",
-	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms)"
-	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE ?9 = 1 OR EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?2 AND p.name = ?3"
+/* ?5 and ?6: of its definition. ?7: when its time is over, the engine looks. ?8: how long that is. ?9: it has a definition. ?10: how long it is kept. */
+DB_STMT(stmt_create, "function_create", "ittittiiii", "i",
+	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms, keep_ms)"
+	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?10 WHERE ?9 = 1 OR EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?2 AND p.name = ?3"
 	" AND p.at > ?4 - 2592000000)"
 	" RETURNING subject");
 
@@ -43,7 +43,7 @@ void function_create(struct unit *unit, const struct stamp *stamp, const struct 
 		 db_int(stamp->at.ms), db_optional(slice_str(definition->retry_json)),
 		 db_optional(slice_str(function_on_failure(definition))),
 		 number_or_null(run_times_out_at(definition, stamp->at.ms)), number_or_null(definition->timeout_ms),
-		 db_int(definition->is_defined));
+		 db_int(definition->is_defined), number_or_null(definition->keep_ms));
 	function_offer(unit, spec->workspace, name, 1);
 }
 

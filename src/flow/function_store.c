@@ -115,10 +115,11 @@ DB_STMT(stmt_came, "function_event_came", "ittti", "",
 DB_STMT(stmt_give_back, "function_give_back", "it", "",
 	"UPDATE hx_run_event SET taken_by = NULL WHERE run = ?1 AND CAST(taken_by AS text) IN (SELECT value FROM {list2})");
 
-/* ?3 and ?4: NULL, as they are. ?8: it has ended. */
-DB_STMT(stmt_run, "function_write_run", "itttiitti", "",
+/* ?3 and ?4: NULL, as they are. ?8: it has ended. ?10: until when it is kept; NULL: as it is. */
+DB_STMT(stmt_run, "function_write_run", "itttiittii", "",
 	"UPDATE hx_run SET awaits = ?2, output = coalesce(?3, output), error = CASE WHEN ?5 = 1 THEN NULL ELSE coalesce(?4, error) END,"
-	" completed_at = CASE WHEN ?8 IS NOT NULL THEN ?6 END, step_status = ?7, times_out_at = coalesce(?9, times_out_at)"
+	" completed_at = CASE WHEN ?8 IS NOT NULL THEN ?6 END, step_status = ?7, times_out_at = coalesce(?9, times_out_at),"
+	" keep_until = CASE WHEN ?8 IS NOT NULL THEN coalesce(?10, keep_until) END"
 	" WHERE subject = ?1");
 
 /* The turn goes on: its lease is never shortened. */
@@ -573,6 +574,16 @@ static void add_subject(struct unit *unit, const struct stamp *stamp, const stru
 	unit_wake(unit, row->subject);
 }
 
+/* 0: as the configuration says. A tree is kept by its root. */
+static int64_t keep_until(const struct function_work *w, int64_t from_ms)
+{
+	int64_t keep_ms = w->row.parent ? 0 : w->row.keep_ms;
+
+	if (!keep_ms)
+		return 0;
+	return keep_ms < INT64_MAX - from_ms ? from_ms + keep_ms : INT64_MAX;
+}
+
 static void add_run(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
 {
 	bool ended = run_is_terminal(w->to);
@@ -580,7 +591,7 @@ static void add_run(struct unit *unit, const struct stamp *stamp, const struct f
 	UNIT_ADD(unit, UNIT_ANY, &stmt_run, db_int(w->row.subject), db_optional(w->run_awaits), db_optional(w->output),
 		 db_optional(w->error), db_int(w->clears_error), db_int(stamp->at.ms),
 		 w->step_status ? db_str(w->step_status) : db_null(), ended ? db_str("") : db_null(),
-		 number(w->times_out_at));
+		 number(w->times_out_at), number(ended ? keep_until(w, stamp->at.ms) : 0));
 	if (ended)
 		unit_wake(unit, run_end_topic(w->row.subject));
 	if (ended && w->row.parent)

@@ -259,6 +259,9 @@ void run_job_back(struct unit *unit, int64_t run, int64_t job);
  */
 void run_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
 void run_expire(struct unit *unit, int64_t subject, int64_t age_ms);
+/* The same for those whose definition says how long they are kept; age_ms is of no account. */
+void run_scan_kept(struct unit *unit, int64_t age_ms, int64_t limit);
+void run_expire_kept(struct unit *unit, int64_t subject, int64_t age_ms);
 
 /* ---- a run as it was read ---- */
 

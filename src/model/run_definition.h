@@ -144,6 +144,7 @@ struct run_definition {
 	bool is_defined;        /* it has one: it can be started though nobody has polled for it */
 	struct run_retry retry; /* of its steps that have none of their own */
 	const char *retry_json; /* the same, as its turns tell it; NULL: the default */
+	int64_t keep_ms;        /* retention; 0: that of the configuration */
 	bool sees_around;       /* a branch or a body: its runs have the input and the state of the run around them */
 };
 

@@ -492,6 +492,21 @@ static void test_one_that_has_failed_stays_so(void **state)
 	assert_int_equal(claim(w, "2", 0), 1);
 }
 
+/* From its end on; a retry takes the time back. */
+static void test_it_is_kept_as_its_definition_says(void **state)
+{
+	struct world *w = *state;
+
+	define(",'retention':'2h'");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_is(w, "SELECT coalesce(CAST(keep_until AS text), 'not yet') FROM hx_run", "not yet");
+	assert_int_equal(call(w, "{'end':{'state':'failed','error':{'code':'BROKE'}}}"), HX_OK);
+	assert_is(w, "SELECT CAST(keep_until - completed_at AS text) FROM hx_run", "7200000");
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_RETRY}), HX_OK);
+	assert_is(w, "SELECT coalesce(CAST(keep_until AS text), 'no more') FROM hx_run", "no more");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, forget)
 
 int main(int argc, char **argv)
@@ -513,6 +528,7 @@ int main(int argc, char **argv)
 		TEST(test_not_under_its_worker),
 		TEST(test_a_dry_run_changes_nothing),
 		TEST(test_one_that_has_failed_stays_so),
+		TEST(test_it_is_kept_as_its_definition_says),
 	};
 
 	ONLY_THE_NAMED(argc, argv);

@@ -197,6 +197,49 @@ static void the_oldest_come_first(void **state)
 		assert_int_equal(world_int(w, i, 0), RUN + 4 - (int64_t)i);
 }
 
+static size_t scan_kept(struct world *w)
+{
+	(void)world_begin(w);
+	run_scan_kept(&w->unit, AGE_MS, 10);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return w->result.rows[0].n;
+}
+
+static enum unit_verdict expire_kept(struct world *w, int64_t id)
+{
+	(void)world_begin(w);
+	run_expire_kept(&w->unit, id, AGE_MS);
+	return world_run(w);
+}
+
+/* Its own time counts, be it shorter or longer than that of the configuration; then that of its children has come. */
+static void a_run_with_its_own_time_goes_by_that(void **state)
+{
+	struct world *w = *state;
+
+	make_run(w, RUN, RUN_COMPLETED);
+	make_run(w, RUN + 1, RUN_COMPLETED);
+	make_run(w, RUN + 2, RUN_COMPLETED);
+	sql(w, "UPDATE hx_run SET keep_until = completed_at + 5000 WHERE subject = 50");
+	sql(w, "UPDATE hx_run SET parent = 50, child = 'done' WHERE subject = 51");
+	fake_clock_advance_ms(&w->clock, 4999);
+	assert_int_equal(scan(w, 10), 1); /* the third: neither it nor its child */
+	assert_int_equal(world_int(w, 0, 0), RUN + 2);
+	assert_int_equal(scan_kept(w), 0);
+	assert_int_equal(expire(w, RUN, AGE_MS), UNIT_LOST);
+	assert_int_equal(expire_kept(w, RUN), UNIT_LOST);
+	assert_int_equal(expire_kept(w, RUN + 2), UNIT_LOST); /* it has none of its own */
+	fake_clock_advance_ms(&w->clock, 1);
+	assert_int_equal(scan_kept(w), 1);
+	assert_int_equal(expire_kept(w, RUN), UNIT_WON);
+	assert_int_equal(look(w, RUN).expired, 1);
+	assert_int_equal(scan_kept(w), 1);
+	assert_int_equal(world_int(w, 0, 0), RUN + 1);
+	assert_int_equal(expire_kept(w, RUN + 1), UNIT_WON);
+	assert_int_equal(scan_kept(w), 0);
+	assert_whole(w, RUN + 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +249,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_status_decides, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(what_was_read_before_is_outdated, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_oldest_come_first, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(a_run_with_its_own_time_goes_by_that, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
