@@ -30,7 +30,12 @@
  *  F4  A claimed step begins once for each decision to: after an unknown outcome only a worker that was told of it, or a person, does.
  *  F5  A function that is not terminal, not paused and not held has an owner, or a turn that is due, or a time at which the engine
  *      looks, or awaits an event, an approval, a child or a person.
- *  F6  Nothing is open, and no step is begun, when it is COMPLETED or CANCELLED.
+ *  F6  Nothing is open, and no step is begun or in doubt, when it is COMPLETED or CANCELLED; then it is CANCELLED after all its children.
+ *
+ * Going back is the worker's for what is code, and the engine's for children: a child that stands after the last compensation that is owed
+ * is cancelled before a turn is handed out, one by one from the last on; those that are left when all is undone, too. So the order is
+ * reverse to the journal's, if a worker gives the turn back where a child lies before the next compensation; if it goes on, the child
+ * is undone after that.
  */
 #pragma once
 
@@ -191,12 +196,25 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 	X(FN_ATTRIBUTES, TEXT, attributes, "r.attributes")                                                             \
 	X(FN_ASKED, TEXT, asked, "r.asked")                                                                            \
 	X(FN_TO_UNDO, INT, to_undo, FUNCTION_TO_UNDO)                                                                  \
-	X(FN_UNDO_FAILED, FLAG, undo_failed, FUNCTION_UNDO_FAILED)
+	X(FN_UNDO_FAILED, FLAG, undo_failed, FUNCTION_UNDO_FAILED)                                                     \
+	X(FN_HAS_KIDS, FLAG, has_kids, FUNCTION_HAS_KIDS)                                                              \
+	X(FN_STANDING, INDEX, standing, FUNCTION_STANDING)                                                             \
+	X(FN_LAST_OWED, INDEX, last_owed, FUNCTION_LAST_OWED)
 /* Compensations whose step is done and that are not done themselves. */
-#define FUNCTION_TO_UNDO                                                                                               \
-	"(SELECT count(*) FROM hx_entry c JOIN hx_entry t ON t.run = c.run AND t.label = c.label AND t.about = ''"     \
+#define FUNCTION_OWED                                                                                                  \
+	" FROM hx_entry c JOIN hx_entry t ON t.run = c.run AND t.label = c.label AND t.about = ''"                     \
 	" AND t.state = 'done' WHERE c.run = f.subject AND c.about = 'compensate' AND NOT EXISTS (SELECT 1"            \
-	" FROM hx_entry u WHERE u.run = c.run AND u.label = c.label AND u.about = 'undo' AND u.state = 'done'))"
+	" FROM hx_entry u WHERE u.run = c.run AND u.label = c.label AND u.about = 'undo' AND u.state = 'done')"
+#define FUNCTION_TO_UNDO "(SELECT count(*)" FUNCTION_OWED ")"
+/* The place of the last of these. */
+#define FUNCTION_LAST_OWED "CASE WHEN s.status = 'CANCELLING' THEN (SELECT max(t.i)" FUNCTION_OWED ") END"
+/* Is there a child that is not CANCELLED? And while it is cancelled itself: the place of the last of these. */
+#define FUNCTION_HAS_KIDS                                                                                              \
+	"CAST(CASE WHEN EXISTS (SELECT 1 FROM hx_run k WHERE k.parent = f.subject AND k.child <> 'cancelled')"         \
+	" THEN 1 ELSE 0 END AS bigint)"
+#define FUNCTION_STANDING                                                                                              \
+	"CASE WHEN s.status = 'CANCELLING' THEN (SELECT max(e.i) FROM hx_run k JOIN hx_entry e ON e.run = f.subject"   \
+	" AND e.child = k.subject WHERE k.parent = f.subject AND k.child <> 'cancelled') END"
 /* Has a compensation failed? */
 #define FUNCTION_UNDO_FAILED                                                                                           \
 	"CAST(CASE WHEN s.status = 'CANCELLING' AND EXISTS (SELECT 1 FROM hx_entry c JOIN hx_entry u ON u.run = c.run" \
@@ -207,9 +225,9 @@ enum { FUNCTION_FIELDS(COLUMN_NAME) FN_NOW, FN_COLUMNS };
 struct function_row {
 	int64_t subject, row_version, fence, until, lease_ms;
 	int64_t seq, taken_seq, cold_seq, revision, entries_n, bytes, lapses, failed_at, turn_at, due_at;
-	int64_t parent, parent_n, depth, times_out_at, timeout_ms, keep_ms, to_undo, now;
+	int64_t parent, parent_n, depth, times_out_at, timeout_ms, keep_ms, to_undo, standing, last_owed, now;
 	const char *status;
-	bool owned, past, any_of, expired, undo_failed;
+	bool owned, past, any_of, expired, undo_failed, has_kids;
 	struct slice workspace, name, version, turn_version, worker, body_hash, awaits, held, retry, on_failure;
 	struct slice key, input, run_awaits, trace, requester, attributes;
 	struct slice asked; /* a word of its parent's; .p NULL: none */
@@ -344,6 +362,7 @@ struct function_work {
 	struct slice kids_made, kids_asked; /* JSON, of function_prepare(): runs to be made, runs to be cancelled */
 	bool kids_described;                /* some of those have attributes */
 	bool asks_children;                 /* those of dropped entries are to be cancelled */
+	bool asks_standing;                 /* the last that stands is */
 	bool gives_back;                    /* events of dropped entries are there again */
 	struct slice events_back;           /* JSON, of function_prepare(): places of these entries */
 	int64_t lease_ms;                   /* of a turn that goes on */

@@ -165,8 +165,9 @@ static bool is_as_it_was(const struct function_work *w)
 {
 	const struct function_row *row = &w->row;
 
-	return w->seq == row->seq && strcmp(w->to, row->status) == 0 && !w->frees && w->turn_at == row->turn_at &&
-	       w->due_at == row->due_at && slice_eq(w->awaits, row->awaits) && slice_eq(w->run_awaits, row->run_awaits);
+	return w->seq == row->seq && strcmp(w->to, row->status) == 0 && !w->frees && !w->asks_standing &&
+	       w->turn_at == row->turn_at && w->due_at == row->due_at && slice_eq(w->awaits, row->awaits) &&
+	       slice_eq(w->run_awaits, row->run_awaits);
 }
 
 static void look_read(struct function_look *l, const struct answer *answer)

@@ -160,10 +160,20 @@ struct slice work_places(struct function_work *w, bool (*is)(const struct functi
 	return arena_keep(w->arena, &text);
 }
 
+static struct slice place_of_standing(struct function_work *w)
+{
+	LOCAL_STRBUF(text, 64);
+
+	strbuf_addf(&text, "[\"%lld\"]", (long long)w->row.standing);
+	return arena_copy(w->arena, strbuf_slice(&text));
+}
+
 void function_prepare_kids(struct function_work *w)
 {
 	struct strbuf text;
 
+	if (w->asks_standing)
+		w->kids_asked = place_of_standing(w);
 	if (w->asks_children)
 		w->kids_asked = work_places(w, is_dropped_kid);
 	if (!w->births)

@@ -373,6 +373,26 @@ static void drop_tries(struct function_work *w)
 			work_change(w, w->entries[i], ENTRY_DROPPED);
 }
 
+/*
+ * Is it the turn of a child to be undone? Then nobody else's: the function rests until the last one that stands is CANCELLED. Which that is,
+ * and what is owed after it, is known to a decision that has read it so and has changed nothing of it; another leaves it to whoever looks.
+ * What is in doubt comes first: it says what is owed.
+ */
+static bool undoes_children(struct function_work *w)
+{
+	bool read = strcmp(w->row.status, RUN_CANCELLING) == 0 && w->seq == w->row.seq;
+
+	if ((!w->row.has_kids && !w->births) || w->held.p || has(w, is_unknown))
+		return false;
+	if (read && work_to_undo(w) > 0 &&
+	    w->row.last_owed > w->row.standing) /* mutant: children-undone-first -> if (0) */
+		return false;
+	w->asks_standing = read;
+	w->due_at = read ? 0 : w->row.now;
+	w->run_awaits = slice_str(RUN_AWAITS_CHILD);
+	return true;
+}
+
 void function_rest(struct function_work *w)
 {
 	bool owned = w->row.owned && !w->frees;
@@ -383,6 +403,8 @@ void function_rest(struct function_work *w)
 		fail_with_sibling(w);
 	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned)
 		drop_tries(w);
+	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned && undoes_children(w)) /* mutant: children-left -> if (0) */
+		return;
 	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned && !has(w, is_unknown) && work_to_undo(w) <= 0 && !w->held.p) {
 		work_drop_open(w);
 		w->to = RUN_CANCELLED;

@@ -317,6 +317,34 @@ static bool take_changes(struct function_work *w, const struct function_request 
 
 /* ---- the end of the turn ---- */
 
+/* It is under way; or nobody knows what became of it, and whoever would end the whole run is the one to find out. */
+static bool keeps_open(const struct function_entry *e, enum function_end_state end)
+{
+	bool last = end == END_COMPLETED || end == END_UNDONE;
+
+	return e->state == ENTRY_BEGUN ||
+	       (last && e->state == ENTRY_UNKNOWN && !entry_is_held(e)); /* mutant: ended-in-doubt -> false; */
+}
+
+static bool has_held(const struct function_work *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (entry_is_held(w->entries[i]))
+			return true;
+	return false;
+}
+
+/* With a step that is held for a person it is not over: when that is resolved, a worker comes to the same end once more. */
+static void complete(struct function_work *w, const struct function_end *end)
+{
+	if (has_held(w)) /* mutant: completed-in-doubt -> if (0) */
+		return;
+	work_drop_open(w);
+	w->output = end->output;
+	w->clears_error = true;
+	w->to = RUN_COMPLETED;
+}
+
 static bool may_end(struct function_work *w, enum function_end_state end)
 {
 	if (is_in(w, RUN_CANCELLING) && (end == END_COMPLETED || end == END_FAILED))
@@ -326,10 +354,10 @@ static bool may_end(struct function_work *w, enum function_end_state end)
 	if (end == END_UNDONE && !is_in(w, RUN_CANCELLING))
 		return work_refuse(w, HX_BAD_ENTRY, "nothing is undone before the run is cancelled");
 	for (size_t i = 0; i < w->n; i++)
-		if (w->entries[i]->state == ENTRY_BEGUN)
-			return work_refuse(w, HX_STEP_OPEN, "%s \"%.*s\" %lld is begun: a turn ends with its outcome",
+		if (keeps_open(w->entries[i], end))
+			return work_refuse(w, HX_STEP_OPEN, "%s \"%.*s\" %lld is %s: a turn ends with its outcome",
 					   entry_kinds[w->entries[i]->kind], SLICE_ARGS(w->entries[i]->name),
-					   (long long)w->entries[i]->n);
+					   (long long)w->entries[i]->n, entry_states[w->entries[i]->state]);
 	return true;
 }
 
@@ -426,11 +454,7 @@ static bool end_undone(struct function_work *w)
 	if (work_to_undo(w) > 0)
 		return work_refuse(w, HX_BAD_ENTRY, "%lld compensations have not been done",
 				   (long long)work_to_undo(w));
-	for (size_t i = 0; i < w->n; i++)
-		if (entry_is_held(w->entries[i]))
-			return true; /* nobody knows what it has done: CANCELLING, and a person says so */
-	work_drop_open(w);
-	w->to = RUN_CANCELLED;
+	/* With a step that is held a person says what it has done; with children they are undone; else function_rest() ends it. */
 	return true;
 }
 
@@ -454,10 +478,7 @@ static bool take_end(struct function_work *w, const struct function_request *rq)
 			return false;
 		break;
 	case END_COMPLETED:
-		work_drop_open(w);
-		w->output = end->output;
-		w->clears_error = true;
-		w->to = RUN_COMPLETED;
+		complete(w, end);
 		break;
 	case END_FAILED:
 		fail(w, end);

@@ -73,7 +73,7 @@ void run_expire(struct unit *unit, int64_t subject, int64_t age_ms)
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(subject), db_int(age_ms));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_kept_children, db_int(subject)); /* mutant: children-kept-for-ever */
-	run_count_expired(unit, subject); /* mutant: expired-counted */
+	run_count_expired(unit, subject);                               /* mutant: expired-counted */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_steps, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_events, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_function, db_int(subject));

@@ -492,6 +492,164 @@ static void test_one_that_has_failed_stays_so(void **state)
 	assert_int_equal(claim(w, "2", 0), 1);
 }
 
+/* ---- going back, with children ---- */
+
+static void sql(struct world *w, const char *text)
+{
+	struct hx_error err;
+
+	if (w->db->driver->script(w->db, text, &err))
+		fail_msg("%s", err.detail);
+}
+
+/* The child of this name has come to its end. */
+static void child_ends(struct world *w, const char *name, const char *to)
+{
+	static const struct db_stmt find = {.name = "test_child",
+					    .sql = "SELECT subject FROM hx_run WHERE parent = 77 AND parent_step = ?1",
+					    .in = "t",
+					    .out = "i"};
+	struct run_row row = {.parent = RUN};
+
+	(void)world_begin(w);
+	UNIT_ADD(&w->unit, UNIT_ANY, &find, db_str(name));
+	assert_int_equal(world_run(w), UNIT_WON);
+	row.subject = world_int(w, 0, 0);
+	(void)world_begin(w);
+	run_child_ended(&w->unit, &row, to);
+	assert_int_equal(world_run(w), UNIT_WON);
+	look(w);
+}
+
+#define ASKED                                                                                                            \
+	"SELECT (SELECT status FROM hx_subject WHERE id = 77) || coalesce(' ' || (SELECT group_concat(parent_step, ' ')" \
+	" FROM (SELECT parent_step FROM hx_run WHERE asked = 'cancel' ORDER BY subject)), '')"
+#define CHILD(name) "{'kind':'child','name':'" name "','n':0,'workflow':'g'}"
+#define STEP(name)                                                                                                     \
+	"{'kind':'step','name':'" name "','n':0,'state':'done'},{'kind':'compensate','name':'" name "','n':0}"
+#define UNDO(name) "{'kind':'undo','name':'" name "','n':0,'state':'done'}"
+
+/* A step, a child, another step, another child: all done, and the function waits for an event. */
+static void come_far(struct world *w)
+{
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	sql(w,
+	    "INSERT INTO hx_function_poll (workspace, name, version, at) VALUES ('default', 'g', '1', 9000000000000000)");
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[" STEP("a") "," CHILD("k1") "]}"), HX_OK);
+	child_ends(w, "k1", RUN_COMPLETED);
+	fixture.seq++; /* its end */
+	assert_int_equal(call(w, "{'entries':[" STEP("b") "," CHILD("k2") "]}"), HX_OK);
+	child_ends(w, "k2", RUN_COMPLETED);
+	fixture.seq++;
+	assert_int_equal(call(w, "{'entries':[{'kind':'event','name':'e','n':0,'event':'go'}],"
+				 "'end':{'state':'suspended','awaits':[{'kind':'event','name':'e','n':0}]}}"),
+			 HX_OK);
+}
+
+static void test_children_are_undone_in_reverse(void **state)
+{
+	struct world *w = *state;
+
+	come_far(w);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_CANCEL}), HX_OK);
+	look(w);
+	assert_is(w, ASKED, "CANCELLING k2");
+	assert_int_equal(claim(w, "1", 0), 0);
+	child_ends(w, "k2", RUN_CANCELLED);
+	MUST_HOLD(claim(w, "1", 0) == 1, "a child is undone before what came after it");
+	assert_int_equal(call(w, "{'entries':[" UNDO("b") "],'end':{'state':'released'}}"), HX_OK);
+	assert_int_equal(claim(w, "1", 0), 0);
+	look(w);
+	assert_is(w, ASKED, "CANCELLING k1");
+	child_ends(w, "k1", RUN_CANCELLED);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[" UNDO("a") "],'end':{'state':'undone'}}"), HX_OK);
+	assert_is(w, ASKED, "CANCELLED");
+}
+
+/* A worker that undoes all in one turn: the child that lies between comes after that, and the run ends after it. */
+static void test_a_child_that_was_passed_is_undone_at_the_end(void **state)
+{
+	struct world *w = *state;
+
+	come_far(w);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_CANCEL}), HX_OK);
+	look(w);
+	child_ends(w, "k2", RUN_CANCELLED);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[" UNDO("b") "," UNDO("a") "],'end':{'state':'undone'}}"), HX_OK);
+	look(w);
+	MUST_HOLD(claim(w, "1", 0) == 0, "a run is over before its children are undone");
+	assert_is(w, ASKED, "CANCELLING k1");
+	child_ends(w, "k1", RUN_CANCELLED);
+	assert_is(w, ASKED, "CANCELLED");
+}
+
+/* What is open is dropped, and its run is waited for, too. */
+static void test_an_open_child_is_waited_for(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	sql(w,
+	    "INSERT INTO hx_function_poll (workspace, name, version, at) VALUES ('default', 'g', '1', 9000000000000000)");
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(
+		call(w, "{'entries':[" CHILD(
+				"k1") "],'end':{'state':'suspended','awaits':[{'kind':'child','name':'k1','n':0}]}}"),
+		HX_OK);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_CANCEL}), HX_OK);
+	look(w);
+	assert_is(w, ASKED, "CANCELLING k1");
+	child_ends(w, "k1", RUN_CANCELLED);
+	assert_is(w, ASKED, "CANCELLED");
+}
+
+/* ---- ended in doubt ---- */
+
+static void test_it_is_not_completed_while_a_step_is_held(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'begun'}]}"), HX_OK);
+	assert_int_equal(
+		call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'unknown'}],'end':{'state':'completed'}}"),
+		HX_OK);
+	assert_is(w, "SELECT s.status || ' ' || r.awaits FROM hx_run r JOIN hx_subject s ON s.id = r.subject",
+		  "WAITING person");
+	assert_int_equal(claim(w, "1", 0), 0);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_RESOLVE, .name = slice_str("a"), .done = true}),
+			 HX_OK);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'end':{'state':'completed','output':1}}"), HX_OK);
+	assert_is(w, STATUS, "COMPLETED");
+}
+
+static void test_who_is_to_find_out_does_not_end_it(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 1000), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'begun','effect':'keyed'}]}"),
+			 HX_OK);
+	fake_clock_advance_ms(&w->clock, 60001);
+	look(w);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'end':{'state':'completed'}}"), HX_STEP_OPEN);
+	assert_int_equal(
+		call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'done'}],'end':{'state':'completed'}}"),
+		HX_OK);
+	assert_is(w, STATUS, "COMPLETED");
+}
+
 /* From its end on; a retry takes the time back. */
 static void test_it_is_kept_as_its_definition_says(void **state)
 {
@@ -529,6 +687,11 @@ int main(int argc, char **argv)
 		TEST(test_a_dry_run_changes_nothing),
 		TEST(test_one_that_has_failed_stays_so),
 		TEST(test_it_is_kept_as_its_definition_says),
+		TEST(test_children_are_undone_in_reverse),
+		TEST(test_a_child_that_was_passed_is_undone_at_the_end),
+		TEST(test_an_open_child_is_waited_for),
+		TEST(test_it_is_not_completed_while_a_step_is_held),
+		TEST(test_who_is_to_find_out_does_not_end_it),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
