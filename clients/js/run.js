@@ -95,9 +95,10 @@ export class Run {
     if (e.state === "new") e.mark = mark; // goes with its entry
     else this.outbox.push(mark);
   }
-  drop(e) { // a race's loser; what is being executed ends by itself, and nobody waits for it
+  drop(e) { // a race's loser; what is being executed, or in doubt, comes to its end, and nobody waits for it
     if (!e || e.over) return;
     e.over = true;
+    if (e.state === "unknown") return;
     this.pending.delete(e);
     e.abort?.abort();
     if (!e.busy && !ended(e) && !(e.kind === "step" && e.state === "new") && !this.marked.has("drop " + idOf(e)))
@@ -231,6 +232,7 @@ export class Run {
     clearTimeout(timer);
     Object.assign(e, { busy: false, abort: null });
     this.running--;
+    if (e.over && !e.result) e.result = { state: "failed", error: { code: "DROPPED", message: "it was not done, and lost its race" } };
     if (e.result) this.settle(e);
     else Object.assign(e, { state: "failed", retryAfterMs: 0, due: 0 }); // it was not done: begin again
     this.wake();
@@ -247,6 +249,7 @@ export class Run {
     Object.assign(e, e.result);
     if (e.retryAfterMs != null) e.due = clock() + e.retryAfterMs;
     if (!this.outbox.includes(e)) this.outbox.push(e);
+    if (e.over && e.state !== "unknown") this.pending.delete(e);
   }
   // Where nobody but this worker can end anything the order of seq is known before the answer, and the code goes on at once.
   foreseen() {
@@ -325,7 +328,8 @@ export class Run {
       else await this.execute(e);
       if (!e.result && !ended(e)) this.settle(Object.assign(e, { result: { state: "failed", error: { code: "CANCELLED", message: "it was not done" } } }));
     }
-    for (const e of [...this.entries.values()].filter((o) => o.state === "done" && this.marked.has("compensate " + idOf(o))).sort((a, b) => b.place - a.place)) {
+    const owed = [...this.entries.values()].filter((o) => o.state === "done" && this.marked.has("compensate " + idOf(o))).sort((a, b) => b.place - a.place);
+    for (const [i, e] of owed.entries()) {
       const u = this.undos.get(idOf(e)) ?? { ...brief(e), kind: "undo", state: "new" };
       this.undos.set(idOf(e), u);
       if (ended(u)) continue; // undone; or it has failed, and a person is asked when the rest is
@@ -334,7 +338,8 @@ export class Run {
       if (!this.ready(u)) return this.suspend([u]);
       if (u.work.effect === "claimed" && (this.outbox.push(u), !(await this.send()))) return;
       await this.execute(u);
-      return this.send(); // and once more, for the next one
+      const child = (o) => o.kind === "child" && o.place < e.place && o.place > owed[i + 1]?.place; // it is undone before the next one, by the engine
+      return ended(u) && [...this.entries.values()].some(child) ? this.end({ state: "released" }) : this.send(); // and once more, for the next one
     }
     return this.end({ state: "undone" });
   }

@@ -53,6 +53,8 @@ def same_order(run):
 
 
 SAID = {"step": "a"}
+LOST_RACE = [entry("event", "go", event="go", output=SAID), entry("step", "charge", "unknown", effect="claimed", onUnknown="probe")]
+
 # name: function, the scene, what must hold at the end, whether each of its calls is to go wrong in each way
 SCENES = {
     "three keyed steps are three calls": ("three", {}, lambda r: output({"out": ["a", "b", "c"]})(r) and ("faults" in r.scene or r.calls == 3), True),
@@ -91,6 +93,12 @@ SCENES = {
         lambda r: output({"out": {"step": "found"}})(r) and not r.effects, True),
     "a probe that does not": ("probed", {"input": {"found": False}, "journal": [entry("step", "charge", "unknown", effect="claimed", onUnknown="probe")]},
         lambda r: output({"out": {"step": "charge"}})(r) and "faults" in r.scene or steps(r) == ["charge"], False),
+    "a race whose loser is in doubt": ("outrun", {"input": {"found": True}, "journal": LOST_RACE},
+        lambda r: output({"first": SAID})(r) and not r.effects and [e["state"] for e in r.entries if e["name"] == "charge"] == ["done"], True),
+    "a race whose loser was not done": ("outrun", {"input": {"found": False}, "journal": LOST_RACE},
+        lambda r: output({"first": SAID})(r) and not r.effects and [e["state"] for e in r.entries if e["name"] == "charge"] == ["failed"], False),
+    "a turn is given back where a child is to be undone": ("between", {"never": ["stop"], "cancel_at": "stop"},
+        lambda r: undone_in_reverse(r) and r.released, True),
     "a claimed step in doubt is held": ("doubtful", {"input": {}}, lambda r: output({"out": {"step": "charge"}})(r) and steps(r) == ["charge"], False),
     "a claimed step in doubt is asked for": ("doubtful", {"input": {"probe": "found"}}, lambda r: output({"out": {"step": "found"}})(r) and steps(r) == ["charge"], False),
     "a claimed step in doubt that was not done": ("doubtful", {"input": {"probe": "missing"}}, output({"out": {"attempt": 2}}), False),

@@ -285,6 +285,10 @@ class Engine:
             return
         if begun:
             self.refuse(run, "STEP_OPEN", "begun: %s" % sorted(begun))
+        doubtful = [e["name"] for e in run.entries if e["state"] == "unknown" and e["onUnknown"] != "hold" and
+                    not [x for x in body["entries"] if (x["kind"], x["name"], x["n"]) == (e["kind"], e["name"], e["n"])]]
+        if doubtful and end["state"] in ("completed", "undone"):
+            self.refuse(run, "STEP_OPEN", "in doubt: %s" % doubtful)
         if run.cancelled and end["state"] not in ("undone", "failed", "suspended", "released", "diverged"):
             raise Refused(409, "CANCELLED")
         if run.paused and end["state"] != "released":
@@ -328,7 +332,7 @@ class Engine:
             run.worker_was, run.worker = run.worker, None
             if end["state"] == "suspended":
                 run.status, run.awaits, run.any = "WAITING", end["awaits"], end.get("any", False)
-                if run.cancelled is False and run.scene.get("cancel_at") == "suspend":
+                if run.cancelled is False and run.scene.get("cancel_at") in ["suspend"] + [a["name"] for a in end["awaits"]]:
                     self.cancel(run)
                 if run.scene.get("pause_at") == "suspend":
                     run.paused = False

@@ -102,6 +102,16 @@ const functions = {
     const out = await ctx.step("charge", { effect: "claimed", onUnknown: "probe", probe: () => (input.found ? { step: "found" } : null) }, act("charge", true));
     return { out };
   },
+  async outrun(ctx, input) {
+    const probe = () => (input.found ? { step: "found" } : null);
+    return { first: await ctx.race([ctx.event("go"), ctx.step("charge", { effect: "claimed", probe }, act("charge", true))]) };
+  },
+  async between(ctx) {
+    await ctx.step("one", { compensate: (out, key) => act("undo one " + out.step)(key) }, act("one"));
+    await ctx.child("pack", "packing", {});
+    await ctx.step("two", { compensate: (out, key) => act("undo two " + out.step)(key) }, act("two"));
+    await ctx.event("stop");
+  },
   async doubtful(ctx, input) {
     const probe = input.probe && (() => { if (input.probe === "broken") throw new Error("no answer"); return input.probe === "found" ? { step: "found" } : null; });
     const out = await ctx.step("charge", { effect: "claimed", ...(probe && { probe }) }, async (key, { attempt }) => {

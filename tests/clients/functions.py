@@ -150,6 +150,18 @@ def probed(ctx, input):
     return {"out": out}
 
 
+def outrun(ctx, input):
+    probe = lambda key: {"step": "found"} if input["found"] else None
+    return {"first": ctx.race([ctx.later.event("go"), ctx.later.step("charge", act("charge", True), effect="claimed", probe=probe)])}
+
+
+def between(ctx, input):
+    ctx.step("one", act("one"), compensate=undo("undo one %s"))
+    ctx.child("pack", "packing", {})
+    ctx.step("two", act("two"), compensate=undo("undo two %s"))
+    ctx.event("stop")
+
+
 def doubtful(ctx, input):
     def probe(key):
         if input["probe"] == "broken":
@@ -233,7 +245,7 @@ if sys.argv[3:] == ["async"]:
     text = open(__file__, encoding="utf-8").read()
     text = text[text.index("def three"):text.index("def asynchronous")]
     exec(close_brackets(asynchronous(text)))  # noqa: S102
-FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed doubtful long patched foreign order branches many"
+FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed outrun between doubtful long patched foreign order branches many"
 worker = hapax.Worker([hapax.Function(f, "1", globals()[f]) for f in FUNCTIONS.split()], server=server, name=name, lease="5s", concurrency=64, timeout="1s", log=lambda words: None)
 signal.signal(signal.SIGTERM, lambda *_: worker.stop())
 worker.run()

@@ -253,9 +253,11 @@ class Run:
                 self.outbox.append({**e.brief, "kind": "compensate"})
 
     def drop(self, e):
-        """A race's loser; what is being executed ends by itself, and nobody waits for it."""
+        """A race's loser; what is being executed, or in doubt, comes to its end, and nobody waits for it."""
         if not e.over:
             e.over = True
+            if e.state == "unknown":
+                return
             self.pending.pop(e.id, None)
             if not e.busy and not e.ended and not (e.kind == "step" and e.state == "new") and ("drop", e.id) not in self.marked:
                 mark = Entry("drop", e.name, e.n)
@@ -446,6 +448,8 @@ class Run:
 
     def settle(self, e, result):
         e.retryAfterMs = None
+        if result is None and e.over:
+            result = {"state": "failed", "error": {"code": "DROPPED", "message": "it was not done, and lost its race"}}
         if result is None:
             result = {"state": "failed", "retryAfterMs": 0}  # it was not done: begin again
         else:
@@ -455,6 +459,8 @@ class Run:
         e.__dict__.update(result)
         if e.retryAfterMs is not None:
             e.due = time.monotonic() + e.retryAfterMs / 1000
+        if e.over and e.state != "unknown":
+            self.pending.pop(e.id, None)
 
     def foreseen(self):
         """Where nobody but this worker can end anything the order of seq is known before the answer, and the code goes on at once."""
@@ -572,7 +578,8 @@ class Run:
             if not e.result and not e.ended:
                 self.settle(e, {"state": "failed", "error": {"code": "CANCELLED", "message": "it was not done"}})
         done = [o for o in self.entries.values() if o.state == "done" and ("compensate", o.id) in self.marked]
-        for e in sorted(done, key=lambda o: -o.place):
+        owed = sorted(done, key=lambda o: -o.place)
+        for e, following in zip(owed, owed[1:] + [None]):
             u = self.undos.setdefault(e.id, Entry("undo", e.name, e.n))
             if u.ended:
                 continue  # undone; or it has failed, and a person is asked when the rest is
@@ -589,6 +596,8 @@ class Run:
                     return None
             self.execute(u, inline=True)
             self.read_mail(0)
+            if u.ended and following and any(o.kind == "child" and following.place < o.place < e.place for o in self.entries.values()):
+                return self.end({"state": "released"})  # the engine undoes the child before the next one
             return self.send()  # and once more, for the next one
         return self.end({"state": "undone"})
 
