@@ -70,6 +70,13 @@ static int64_t defined_lease(struct http_call *call, struct slice name)
 	return lease_ms < FUNCTION_LEASE_MS_MAX ? lease_ms : FUNCTION_LEASE_MS_MAX;
 }
 
+static const struct limits *defined_limits(struct http_call *call, struct slice name)
+{
+	const struct run_machine *machine = definitions_function(api_parts(call)->definitions, name);
+
+	return machine ? &machine->definition->limits : NULL;
+}
+
 static bool read_polled(struct http_call *call, struct json body, struct function_claim_request *rq)
 {
 	static const char *const known[] = {"name", "version", NULL};
@@ -97,6 +104,7 @@ static bool read_polled(struct http_call *call, struct json body, struct functio
 		    !name_is_free(call, p->name))
 			return false;
 		p->lease_ms = given ? 0 : defined_lease(call, p->name);
+		p->limits = defined_limits(call, p->name);
 	}
 	return true;
 }

@@ -64,7 +64,7 @@ static enum hx_code explain_run(struct api_query *query, const struct unit_resul
 	if ((!code || code == HX_CONFIG_ERROR) && row.expired)
 		code = HX_RUN_EXPIRED;
 	if (!code && row.definition->is_function) {
-		why_function(why, &row, &result->rows[WHY_LINE_FUNCTION]);
+		why_function(why, &row, result);
 	} else if (!code) {
 		sight = why_look(query, row.subject, row.fence);
 		why->lacks = run_row_absent(&row);

@@ -2,6 +2,7 @@
 #include "flow/debounce.h"
 
 #include "flow/attribute.h"
+#include "flow/function.h"
 #include "flow/slot.h"
 
 /* clang-format off */
@@ -93,6 +94,8 @@ void debounce_join(struct unit *unit, const struct stamp *stamp, const struct de
 	if (spec->key.p)
 		add_key(unit, stamp, join); /* mutant: debounce-without-its-key -> ; */
 	attributes_of_run_set(unit, run, join->attributes);
+	if (machine->definition->is_function)
+		function_put_off(unit, run);
 	unit_wake(unit, RUN_TOPIC);
 }
 

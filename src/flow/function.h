@@ -40,6 +40,7 @@
 #pragma once
 
 #include "flow/run.h"
+#include "flow/slot.h"
 #include "task/lane.h"
 
 #define FUNCTION_NAME_BYTES_MAX 255
@@ -199,7 +200,13 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 	X(FN_UNDO_FAILED, FLAG, undo_failed, FUNCTION_UNDO_FAILED)                                                     \
 	X(FN_HAS_KIDS, FLAG, has_kids, FUNCTION_HAS_KIDS)                                                              \
 	X(FN_STANDING, INDEX, standing, FUNCTION_STANDING)                                                             \
-	X(FN_LAST_OWED, INDEX, last_owed, FUNCTION_LAST_OWED)
+	X(FN_LAST_OWED, INDEX, last_owed, FUNCTION_LAST_OWED)                                                          \
+	X(FN_LIMIT_MAX, INT, limit_max, "f.limit_max")                                                                 \
+	X(FN_SLOT, INT, slot, FUNCTION_SLOT)
+/* Of what it has the slot, or stands in line for it: function_limit.c. */
+#define FUNCTION_SLOT                                                                                                     \
+	"CASE WHEN f.limit_max IS NOT NULL THEN (SELECT h.name FROM hx_slot h WHERE h.holder = f.subject AND h.held <> 2" \
+	" LIMIT 1) END"
 /* Compensations whose step is done and that are not done themselves. */
 #define FUNCTION_OWED                                                                                                  \
 	" FROM hx_entry c JOIN hx_entry t ON t.run = c.run AND t.label = c.label AND t.about = ''"                     \
@@ -225,7 +232,8 @@ enum { FUNCTION_FIELDS(COLUMN_NAME) FN_NOW, FN_COLUMNS };
 struct function_row {
 	int64_t subject, row_version, fence, until, lease_ms;
 	int64_t seq, taken_seq, cold_seq, revision, entries_n, bytes, lapses, failed_at, turn_at, due_at;
-	int64_t parent, parent_n, depth, times_out_at, timeout_ms, keep_ms, to_undo, standing, last_owed, now;
+	int64_t parent, parent_n, depth, times_out_at, timeout_ms, keep_ms, to_undo, standing, last_owed, limit_max,
+		slot, now;
 	const char *status;
 	bool owned, past, any_of, expired, undo_failed, has_kids;
 	struct slice workspace, name, version, turn_version, worker, body_hash, awaits, held, retry, on_failure;
@@ -466,6 +474,11 @@ void function_look_init(struct function_look *look, int64_t subject, struct aren
 
 /* ---- claiming turns, with long poll ----
  *
+ * Names with a limit are claimed one by one (function_limit.c), before the others or after them, as it happens:
+ *
+ *   PICKING which are due ─▶ TAKING one, with its slot ─┬ full ─▶ LINING UP ─▶ the next
+ *                                                       └ else ─────────────▶ the next, or on
+ *
  *   START ─▶ POLLING (it is written down who polls for what) ─▶ CLAIMING ─┬ some ─▶ LOADING their journals ─▶ HX_OK
  *                                                                  ▲      └ none ─┬ no time left ▶ HX_OK, none
  *                                                                  │              └─▶ READING when the next is due ─▶ SLEEPING ─┐
@@ -473,7 +486,8 @@ void function_look_init(struct function_look *look, int64_t subject, struct aren
  */
 struct function_polled {
 	struct slice name, version;
-	int64_t lease_ms; /* of its definition; 0: that of the claim */
+	int64_t lease_ms;            /* of its definition; 0: that of the claim */
+	const struct limits *limits; /* the same; NULL: none */
 };
 struct function_warm {
 	int64_t subject, seq;
@@ -487,6 +501,17 @@ struct function_claim_request {
 	/* Nobody listens any more: asked before each try to claim, which is then the end. NULL: never. */
 	bool (*gave_up)(const void *context);
 	const void *gave_up_context;
+};
+/* What a turn needs beside a worker: a slot, and its time. .name 0: it does not. */
+struct function_bounds {
+	struct slot slot;
+	struct rate rate;
+};
+/* One that is due and has a limit. */
+struct function_pick {
+	int64_t subject, version;
+	struct slice name;
+	struct function_bounds bounds;
 };
 struct function_turn {
 	struct function_row row;
@@ -505,6 +530,11 @@ struct function_claim {
 	/* private */
 	struct stamp stamp;
 	struct slice names, pairs, rows, ids; /* JSON, as the statements read them */
+	struct slice plain, limited;          /* the same: names without a limit, and with one */
+	bool has_plain, has_limited, limited_first, too_early;
+	unsigned phase; /* of the two kinds of names, how many were looked at */
+	size_t picks_n, at;
+	struct function_pick *picks;
 	int64_t subjects[FUNCTION_TURNS_MAX], fences[FUNCTION_TURNS_MAX];
 	struct mono_time deadline, until;
 };
@@ -521,6 +551,8 @@ void function_poll_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit
 void function_poll_expire(struct unit *unit, int64_t subject, int64_t age_ms);
 /* The rows of a function, in the unit that creates its run, after its verdict. REFUSED: it has no definition, and nobody polls for it. */
 void function_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec);
+/* In the unit that puts off its run (debounce.h): its turn is, too. */
+void function_put_off(struct unit *unit, int64_t subject);
 /* What the row of a new one says of a failure; NULL: it stays FAILED. */
 const char *function_on_failure(const struct run_definition *definition);
 /* Functions that a node has to look at. */

@@ -19,12 +19,15 @@
 #define INPUTS_BYTES_MAX (8 << 20)   /* of all turns in one claim; a single larger one is handed out alone */
 #define JOURNALS_BYTES_MAX (8 << 20) /* the same; what does not fit is `more` */
 
+#define PICKS_MAX 16 /* of those with a limit, looked at in one claim */
+
 /* clang-format off */
 
 /* ?2: names. ?3: pairs of name and version, in one text that no other pair has. */
-#define TURNS(name)                                                                                                    \
-	" f.workspace = ?1"                                                       \
-	" AND f.name = " name                                                                                              \
+#define TURNS(name) TURNS_OF("= " name)
+#define TURNS_OF(name)                                                                                                 \
+	" f.workspace = ?1"                                                                                                \
+	" AND f.name " name                                                                                                \
 	" AND (f.version IS NULL OR length(f.name) || ':' || f.name || f.version IN (SELECT value FROM {list3}))"
 
 /* A child hears what its parent has asked before it goes on, and goes no further under who is cancelled: run_children.h, C2. */
@@ -34,11 +37,11 @@
 
 #define TO "CASE WHEN s.status = 'CANCELLING' THEN 'CANCELLING' ELSE 'RUNNING' END"
 
-/* ?4 wanted   ?5 bytes of inputs   ?6 now   ?7 lease   ?8 op   ?9 worker   ?10 node   ?11 rows [name, version, lease or null] */
-DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "ii",
+/* ?12: this one alone; 0: any.   ?4 wanted   ?5 bytes of inputs   ?6 now   ?7 lease   ?8 op   ?9 worker   ?10 node   ?11 rows [name, version, lease or null] */
+DB_STMT(stmt_claim, "function_claim", "tttiiiiittti", "ii",
 	"WITH picked AS (SELECT c.value AS id, row_number() OVER (ORDER BY c.key, n.value) AS place FROM"
 	" (SELECT value FROM {list2}) n, json_each((SELECT json_group_array(d.subject) FROM (SELECT f.subject FROM hx_function f WHERE"
-	TURNS("n.value") " AND f.turn_at <= ?6"
+	TURNS("n.value") " AND f.turn_at <= ?6 AND (?12 = 0 OR f.subject = ?12)"
 	" AND NOT EXISTS (SELECT 1 FROM hx_run w JOIN hx_subject o ON o.id = w.subject WHERE w.subject = f.subject AND " IS_STOPPED("w", "o") ")" /* mutant: turn-under-cancel */
 	" ORDER BY f.turn_at, f.subject LIMIT ?4) d)) c ORDER BY place LIMIT ?4),"
 	" chosen AS (SELECT id, place FROM (SELECT p.id, p.place, sum(length(r.input)) OVER (ORDER BY p.place) - length(r.input) AS before"
@@ -49,7 +52,7 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittt", "ii",
 		  " picked AS MATERIALIZED (SELECT c.id, c.was, c.bytes, c.name FROM (SELECT DISTINCT value FROM {list2}) n CROSS JOIN LATERAL"
 		  " (SELECT s.id, s.status AS was, octet_length(r.input) AS bytes, f.name FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
 		  " JOIN hx_run r ON r.subject = f.subject WHERE" TURNS("n.value")
-		  " AND f.turn_at <= (SELECT ms FROM moment)"
+		  " AND f.turn_at <= (SELECT ms FROM moment) AND (?12 = 0 OR f.subject = ?12)"
 		  " AND s.owner IS NULL AND NOT " IS_STOPPED("r", "s")
 		  " ORDER BY f.turn_at LIMIT ?4 FOR UPDATE OF s, f, r SKIP LOCKED) c LIMIT ?4),"
 		  " chosen AS MATERIALIZED (SELECT id, was, coalesce((SELECT (r->>2)::bigint FROM json_array_elements(?11::json) AS t(r)"
@@ -97,6 +100,13 @@ DB_STMT(stmt_forget, "function_claim_forget", "", "",
 	"DELETE FROM hx_ids",
 	.pg_sql = "");
 
+/* Those with a limit that are due, the oldest first. ?4: so many. */
+DB_STMT(stmt_pick, "function_claim_pick", "ttti", "ittii",
+	"SELECT f.subject, f.name, w.input, CAST(CASE WHEN w.started_at IS NULL THEN 0 ELSE 1 END AS bigint), o.version FROM hx_function f"
+	" JOIN hx_run w ON w.subject = f.subject JOIN hx_subject o ON o.id = f.subject WHERE" TURNS_OF("IN (SELECT value FROM {list2})")
+	" AND f.turn_at <= (SELECT hx_now_ms()) AND o.owner IS NULL AND NOT " IS_STOPPED("w", "o")
+	" ORDER BY f.turn_at, f.subject LIMIT ?4");
+
 /* In how many ms something may be there for this claim, by time alone. NULL: never. */
 DB_STMT(stmt_next, "function_claim_next", "ttt", "i",
 	"SELECT min(m.at) - hx_now_ms() FROM (SELECT (SELECT min(f.turn_at) FROM hx_function f WHERE" TURNS("n.value")
@@ -113,6 +123,9 @@ enum {
 	CLAIM_NEW,
 	CLAIM_POLLING,
 	CLAIM_CLAIMING,
+	CLAIM_PICKING,
+	CLAIM_TAKING,
+	CLAIM_LINING_UP,
 	CLAIM_READING,
 	CLAIM_SLEEPING,
 	CLAIM_LOADING,
@@ -158,13 +171,32 @@ static void add_row(struct strbuf *text, const struct function_polled *polled)
 		strbuf_add_str(text, ",null]");
 }
 
-static struct slice list(struct function_claim *c, void (*add)(struct strbuf *, const struct function_polled *))
+static bool any(const struct function_polled *polled UNUSED)
+{
+	return true;
+}
+
+static bool is_limited(const struct function_polled *polled)
+{
+	return function_is_limited(polled->limits);
+}
+
+static bool is_plain(const struct function_polled *polled)
+{
+	return !is_limited(polled);
+}
+
+static struct slice list(struct function_claim *c, void (*add)(struct strbuf *, const struct function_polled *),
+			 bool (*is)(const struct function_polled *))
 {
 	struct strbuf text;
 
 	strbuf_init(&text, TEXT_BYTES_MAX);
+	strbuf_add_char(&text, '[');
 	for (size_t i = 0; i < c->rq->polled_n; i++) {
-		strbuf_add_char(&text, i ? ',' : '[');
+		if (!is(&c->rq->polled[i]))
+			continue;
+		strbuf_add_str(&text, text.n > 1 ? "," : "");
 		add(&text, &c->rq->polled[i]);
 	}
 	strbuf_add_char(&text, ']');
@@ -176,19 +208,59 @@ static struct slice list(struct function_claim *c, void (*add)(struct strbuf *, 
 static void take_start(struct function_claim *c, const struct answer *answer)
 {
 	c->deadline = mono_add_ms(answer->mono, c->rq->wait_ms);
-	c->names = list(c, add_name);
-	c->pairs = list(c, add_pair);
-	c->rows = list(c, add_row);
+	c->names = list(c, add_name, any);
+	c->plain = list(c, add_name, is_plain);
+	c->limited = list(c, add_name, is_limited);
+	c->pairs = list(c, add_pair, any);
+	c->rows = list(c, add_row, any);
+	c->has_plain = c->plain.n > 2;
+	c->has_limited = c->limited.n > 2;
 	c->stamp = flow_stamp(answer);
 	task_go(&c->task, CLAIM_POLLING);
 	if (c->arena->failed)
 		task_end(&c->task, HX_TOO_LARGE);
 }
 
+static void go_load(struct function_claim *c)
+{
+	LOCAL_STRBUF(ids, 4096);
+
+	for (size_t i = 0; i < c->n; i++)
+		strbuf_addf(&ids, "%s\"%lld\"", i ? "," : "[", (long long)c->subjects[i]);
+	strbuf_add_char(&ids, ']');
+	c->ids = arena_copy(c->arena, strbuf_slice(&ids));
+	task_go(&c->task, CLAIM_LOADING);
+}
+
+/* Whatever was claimed is told; with nothing it waits. */
+static void end_looking(struct function_claim *c, const struct answer *answer)
+{
+	if (c->n)
+		go_load(c);
+	else if (answer->mono.ns >= c->deadline.ns)
+		task_end(&c->task, HX_OK);
+	else
+		task_go(&c->task, CLAIM_READING);
+}
+
+/* The one kind of names, then the other: neither keeps the other waiting for ever. */
+static void go_on(struct function_claim *c, const struct answer *answer)
+{
+	bool limited = c->has_limited && (c->limited_first || !c->has_plain) == (c->phase == 0);
+
+	c->stamp = flow_stamp(answer);
+	if (c->phase++ == (c->has_limited && c->has_plain ? 2 : 1) || (int64_t)c->n == c->rq->max)
+		end_looking(c, answer);
+	else
+		task_go(&c->task, limited ? CLAIM_PICKING : CLAIM_CLAIMING);
+}
+
 static void go_claim(struct function_claim *c, const struct answer *answer)
 {
-	c->stamp = flow_stamp(answer);
-	task_go(&c->task, CLAIM_CLAIMING);
+	c->limited_first = answer->id & 1;
+	c->phase = 0;
+	c->n = 0;
+	go_on(c, answer);
 	if (c->rq->gave_up && c->rq->gave_up(c->rq->gave_up_context))
 		task_end(&c->task, HX_OK);
 }
@@ -204,28 +276,115 @@ static void take_polled(struct function_claim *c, const struct answer *answer)
 
 static void note_claimed(struct function_claim *c, const struct db_rows *rows)
 {
-	LOCAL_STRBUF(ids, 4096);
-
-	for (size_t i = 0; i < rows->n && i < FUNCTION_TURNS_MAX; i++) {
+	for (size_t i = 0; i < rows->n && c->n < FUNCTION_TURNS_MAX; i++) {
 		c->fences[c->n] = db_cell(rows, i, 1)->i;
 		c->subjects[c->n++] = db_cell(rows, i, 0)->i;
-		strbuf_addf(&ids, "%s\"%lld\"", i ? "," : "[", (long long)db_cell(rows, i, 0)->i);
 	}
-	strbuf_add_char(&ids, ']');
-	c->ids = arena_copy(c->arena, strbuf_slice(&ids));
-	task_go(&c->task, CLAIM_LOADING);
+}
+
+/* What is claimed already is told, whatever comes of the rest. */
+static void end_by_store(struct function_claim *c)
+{
+	if (c->n)
+		go_load(c);
+	else
+		task_end(&c->task, HX_STORE_UNAVAILABLE);
 }
 
 static void take_claimed(struct function_claim *c, const struct answer *answer)
 {
 	if (answer->result->verdict == UNIT_WON)
 		note_claimed(c, &answer->result->rows[0]);
-	else if (answer->result->verdict != UNIT_LOST)
-		task_end(&c->task, HX_STORE_UNAVAILABLE);
-	else if (answer->mono.ns >= c->deadline.ns)
-		task_end(&c->task, HX_OK);
+	if (answer->result->verdict == UNIT_WON || answer->result->verdict == UNIT_LOST)
+		go_on(c, answer);
 	else
-		task_go(&c->task, CLAIM_READING);
+		end_by_store(c);
+}
+
+/* ---- with limits ---- */
+
+/* The line that claims, after those about slots and times. */
+static size_t claim_line(const struct unit *unit)
+{
+	size_t line = 0;
+
+	while (unit->lines[line].stmt != &stmt_claim)
+		line++;
+	return line;
+}
+
+static const struct limits *limits_of(const struct function_claim *c, struct slice name)
+{
+	for (size_t i = 0; i < c->rq->polled_n; i++)
+		if (slice_eq(c->rq->polled[i].name, name))
+			return c->rq->polled[i].limits;
+	return NULL;
+}
+
+static void go_pick(struct function_claim *c, const struct answer *answer)
+{
+	c->stamp = flow_stamp(answer);
+	if (c->at < c->picks_n && (int64_t)c->n < c->rq->max)
+		task_go(&c->task, CLAIM_TAKING);
+	else
+		go_on(c, answer);
+}
+
+static void take_picked(struct function_claim *c, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	if (answer->result->verdict != UNIT_WON) {
+		end_by_store(c);
+		return;
+	}
+	c->picks = arena_zalloc(c->arena, (rows->n + 1) * sizeof *c->picks);
+	c->picks_n = c->at = 0;
+	for (size_t i = 0; c->picks && i < rows->n; i++) {
+		struct function_pick *pick = &c->picks[c->picks_n++];
+
+		pick->subject = db_cell(rows, i, 0)->i;
+		pick->name = cell_text(db_cell(rows, i, 1), c->arena);
+		pick->version = db_cell(rows, i, 4)->i;
+		pick->bounds = function_bounds(limits_of(c, pick->name), c->rq->workspace, pick->name,
+					       db_cell(rows, i, 2)->s, db_cell(rows, i, 3)->i != 0, c->arena);
+	}
+	go_pick(c, answer);
+	if (c->arena->failed)
+		task_end(&c->task, HX_TOO_LARGE);
+}
+
+static void build_taking(const struct function_claim *c, struct unit *unit);
+
+static void take_taken(struct function_claim *c, const struct answer *answer)
+{
+	struct unit unit;
+	int64_t full;
+
+	if (answer->result->verdict != UNIT_WON && answer->result->verdict != UNIT_LOST) {
+		end_by_store(c);
+		return;
+	}
+	unit_init(&unit, c->stamp.op);
+	build_taking(c, &unit);
+	if (answer->result->verdict == UNIT_WON)
+		note_claimed(c, &answer->result->rows[claim_line(&unit)]);
+	full = slot_full(&unit, answer->result);
+	c->too_early = full && full == c->picks[c->at].bounds.rate.name;
+	if (full) {
+		c->stamp = flow_stamp(answer);
+		task_go(&c->task, CLAIM_LINING_UP);
+		return;
+	}
+	c->at++;
+	go_pick(c, answer);
+}
+
+/* Lost: it was moved since. Then it is found again, if it is to be. */
+static void take_lined_up(struct function_claim *c, const struct answer *answer)
+{
+	c->at++;
+	go_pick(c, answer);
 }
 
 static void take_next(struct function_claim *c, const struct answer *answer)
@@ -308,19 +467,48 @@ static void build_poll(const struct function_claim *c, struct unit *unit)
 	function_poll(unit, c->rq->workspace, c->rows);
 }
 
-static void build_claim(const struct function_claim *c, struct unit *unit)
+static void add_claim(const struct function_claim *c, struct unit *unit, struct slice names, int64_t only)
 {
 	const struct function_claim_request *rq = c->rq;
 	struct db_value at = db_int(c->stamp.at.ms), op = db_int(c->stamp.op), node = db_str(c->stamp.node);
 	struct db_value worker = db_text(rq->worker), lease = db_int(rq->lease_ms);
 
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_text(rq->workspace), db_text(c->names), db_text(c->pairs),
-		 db_int(rq->max), db_int(INPUTS_BYTES_MAX), at, lease, op, worker, node, db_text(c->rows));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_text(rq->workspace), db_text(names), db_text(c->pairs),
+		 db_int(rq->max - (int64_t)c->n), db_int(INPUTS_BYTES_MAX), at, lease, op, worker, node,
+		 db_text(c->rows), db_int(only));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, worker, lease, db_text(c->rows));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_started, at);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_begin, worker, lease, db_text(c->rows));
 	unit_add(unit, UNIT_ANY, &stmt_forget, 0, NULL);
+}
+
+static void build_claim(const struct function_claim *c, struct unit *unit)
+{
+	add_claim(c, unit, c->plain, /* only= */ 0);
+}
+
+static void build_pick(const struct function_claim *c, struct unit *unit)
+{
+	unit->op = 0;
+	UNIT_ADD(unit, UNIT_ANY, &stmt_pick, db_text(c->rq->workspace), db_text(c->limited), db_text(c->pairs),
+		 db_int(PICKS_MAX));
+}
+
+static void build_taking(const struct function_claim *c, struct unit *unit)
+{
+	const struct function_pick *pick = &c->picks[c->at];
+
+	function_limit_take(unit, &pick->bounds, pick->subject, c->stamp.at.ms);
+	add_claim(c, unit, c->limited, pick->subject);
+	function_limit_taken(unit, &pick->bounds, pick->subject);
+}
+
+static void build_line_up(const struct function_claim *c, struct unit *unit)
+{
+	const struct function_pick *pick = &c->picks[c->at];
+
+	function_limit_wait(unit, &pick->bounds, c->too_early, pick->subject, pick->version, c->stamp.at.ms);
 }
 
 static void build_next(const struct function_claim *c, struct unit *unit)
@@ -350,6 +538,9 @@ static const TASK_STATES(struct function_claim) claim_states[] = {
 	[CLAIM_NEW] = {"new", take_start},
 	[CLAIM_POLLING] = {"writing down who polls for what", take_polled, build_poll},
 	[CLAIM_CLAIMING] = {"claiming", take_claimed, build_claim},
+	[CLAIM_PICKING] = {"reading which are due that have a limit", take_picked, build_pick},
+	[CLAIM_TAKING] = {"claiming one of them", take_taken, build_taking},
+	[CLAIM_LINING_UP] = {"putting it in line", take_lined_up, build_line_up},
 	[CLAIM_READING] = {"reading when the next is due", take_next, build_next},
 	[CLAIM_SLEEPING] = {"sleeping", go_claim, .until = offsetof(struct function_claim, until),
 			    .latest = offsetof(struct function_claim, deadline)},

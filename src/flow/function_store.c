@@ -649,6 +649,7 @@ void function_write(struct unit *unit, const struct stamp *stamp, const struct f
 		add_run(unit, stamp, w);
 	if (w->turn_at)
 		function_offer(unit, row->workspace, row->name, 1);
+	function_limit_leave(unit, w);
 	if (w->due_at)
 		unit_wake(unit, FUNCTION_TOPIC);
 }

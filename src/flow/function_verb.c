@@ -8,6 +8,7 @@
 #include "flow/function_parts.h"
 #include "flow/run_children.h"
 #include "flow/run_verb_parts.h"
+#include "flow/singleton.h"
 
 static bool stands(const struct function_work *w, const char *status)
 {
@@ -239,6 +240,19 @@ static enum hx_code verb_migrate(struct run_verb *v, bool *ret_unchanged)
 	return HX_OK;
 }
 
+/* Its key has a run, or it is that of its singleton: that is the answer. Else its input is replaced, and it comes to its limits anew. */
+static void verb_debounce(struct run_verb *v, const struct answer *answer, bool *ret_unchanged)
+{
+	v->duplicate = !v->by_name;
+	*ret_unchanged = !v->joins;
+	if (!v->joins)
+		return;
+	verb_prepare_join(v, answer);
+	v->slot = (struct slot){0}; /* function_write() lets go of it */
+	v->work->turn_at = 0;       /* out of line, until it is put off */
+	v->work->stays = true;
+}
+
 static enum hx_code decide_kind(struct run_verb *v, const struct answer *answer, bool *ret_unchanged)
 {
 	switch (v->kind) {
@@ -258,9 +272,8 @@ static enum hx_code decide_kind(struct run_verb *v, const struct answer *answer,
 		return verb_resolve(v);
 	case RUN_MIGRATE:
 		return verb_migrate(v, ret_unchanged);
-	case RUN_DEBOUNCE: /* its key is this one's: that is the answer */
-		v->duplicate = true;
-		*ret_unchanged = true;
+	case RUN_DEBOUNCE:
+		verb_debounce(v, answer, ret_unchanged);
 		return HX_OK;
 	case RUN_RESTART:
 	case RUN_OBEY:
@@ -362,6 +375,7 @@ static void go_write(struct run_verb *v, const struct answer *answer, bool uncha
 	v->stamp = flow_stamp(answer);
 	v->due = false;
 	v->to = unchanged ? NULL : v->work->to;
+	v->singleton = unchanged ? 0 : verb_singleton(v, v->to);
 	v->changed = !unchanged;
 	v->status = unchanged ? v->row.status : v->work->to;
 	v->version = v->row.version + !unchanged;
@@ -395,6 +409,8 @@ void function_verb_take(struct run_verb *v, const struct answer *answer)
 void function_verb_write(const struct run_verb *v, struct unit *unit)
 {
 	function_write(unit, &v->stamp, v->work);
+	if (v->singleton)
+		singleton_return(unit, v->singleton, v->subject);
 	if (v->kind == RUN_MIGRATE)
 		subject_add_note(unit, v->subject,
 				 &(struct history_note){.reason = v->migration.reason, .by = v->rq->requester});

@@ -201,9 +201,11 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 		singleton_join(unit, spec->singleton, spec->subject);
 	if (function)
 		function_create(unit, stamp, spec);
-	else if (spec->debounce.name)
+	if (spec->debounce.name)
 		debounce_begin(unit, &spec->debounce, spec->subject, spec->machine->definition->timeout_ms);
-	else if (!spec->due_in_ms)
+	if (function && spec->debounce.name)
+		function_put_off(unit, spec->subject); /* mutant: function-not-put-off -> ; */
+	else if (!function && !spec->debounce.name && !spec->due_in_ms)
 		unit_wake(unit, RUN_TOPIC);
 }
 

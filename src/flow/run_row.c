@@ -171,6 +171,15 @@ static void take_job(const struct db_rows *rows, struct arena *arena, struct run
 	row->job_error = cell_text(db_cell(rows, 0, OUT_JOB_ERROR), arena);
 }
 
+/* The definition in force, for what is not kept with a run; a function may have none. */
+static const struct run_machine *machine_of_function(struct slice name, run_machine_fn machine_of, const void *context,
+						     struct arena *arena)
+{
+	const struct run_machine *machine = machine_of(context, name, RUN_NEWEST);
+
+	return machine && machine->definition->is_function ? machine : run_function_new(name, arena);
+}
+
 enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machine_of, const void *context,
 			  struct arena *arena, struct run_row *ret_row)
 {
@@ -181,7 +190,7 @@ enum hx_code run_row_take(const struct unit_result *result, run_machine_fn machi
 		return HX_NOT_FOUND;
 	take_run(rows->cells, arena, ret_row);
 	ret_row->machine = rows->cells[RUN_DEFINITION_VERSION].i == RUN_FUNCTION
-				   ? run_function_new(rows->cells[RUN_WORKFLOW].s, arena)
+				   ? machine_of_function(rows->cells[RUN_WORKFLOW].s, machine_of, context, arena)
 				   : machine_of(context, rows->cells[RUN_WORKFLOW].s,
 						rows->cells[RUN_DEFINITION_VERSION].i);
 	if (ret_row->machine)

@@ -38,7 +38,7 @@ static void leave_line(struct run_verb *v)
 }
 
 /* With its new input it may be counted by other keys: it comes to its limits anew, at its own age. */
-static void prepare_join(struct run_verb *v, const struct answer *answer)
+void verb_prepare_join(struct run_verb *v, const struct answer *answer)
 {
 	struct run_spec spec = {.workspace = v->row.workspace, .machine = v->row.machine, .input = v->rq->start->input};
 
@@ -53,7 +53,7 @@ static void write_to(struct run_verb *v, const struct answer *answer, const char
 	DEBUG_ASSERT(leads(v, to));
 	v->singleton = verb_singleton(v, to);
 	if (v->joins)
-		prepare_join(v, answer);
+		verb_prepare_join(v, answer);
 	v->to = to;
 	v->changed = true;
 	if (!v->in_part) {

@@ -65,6 +65,8 @@ void verb_take_started(struct run_verb *v, const struct answer *answer);
 void verb_take_found(struct run_verb *v, const struct answer *answer);
 /* Of what was found by the name of its debounce, and has been read: false: that has begun, and it is looked for once more. */
 bool verb_meets(struct run_verb *v, const struct answer *answer);
+/* What a start that joins brings along. */
+void verb_prepare_join(struct run_verb *v, const struct answer *answer);
 
 void verb_build_start(const struct run_verb *v, struct unit *unit);
 /* What it counts for again that was over and is not any more (singleton.h); 0: nothing. */

@@ -383,7 +383,7 @@ static void add_key(struct why *why, const struct expression *by, const struct d
 }
 
 /* A run that stands in line for a slot, of its workflow or of the action that it would call. */
-static void add_slot(struct why *why, const struct run_row *row, const struct db_rows *line)
+void why_slot(struct why *why, const struct run_row *row, const struct db_rows *line)
 {
 	const struct run_definition *whole = row->machine->definition;
 	bool of_action = db_cell(line, 0, 4)->type == DB_TEXT;
@@ -446,7 +446,7 @@ static void add_run(struct why *why, const struct run_row *row, const struct uni
 	else if (is_at(row, RUN_PAUSED))
 		because(why, WHY_RUN_PAUSED, "waits for a person to resume it");
 	else if (slot->n && row->due_at > row->now)
-		add_slot(why, row, slot);
+		why_slot(why, row, slot);
 	else if (is_put_off(row))
 		add_put_off(why, row);
 	else if (slice_is(row->awaits, RUN_AWAITS_CHILD))

@@ -142,7 +142,9 @@ void why_read_run(struct unit *unit, struct slice workspace, int64_t subject);
 void why_read_entity(struct unit *unit, const struct entity_ref *ref);
 void why_read_function(struct unit *unit, struct slice workspace, int64_t subject);
 /* Of a run that is a function (flow/function.h), with the row of why_read_function(). */
-void why_function(struct why *why, const struct run_row *row, const struct db_rows *rows);
+void why_function(struct why *why, const struct run_row *row, const struct unit_result *lines);
+/* A run that stands in line: the row of slot_read_wait(). */
+void why_slot(struct why *why, const struct run_row *row, const struct db_rows *line);
 /* Where the rows are that the last two add to those of run_read() and entity_read(). */
 #define WHY_LINE_JOB_OF_RUN 3
 #define WHY_LINE_SLOT 4 /* the line that a run stands in, of slot_read_wait() */

@@ -110,9 +110,18 @@ static void tell_waits(struct why *why, const struct run_row *row, const struct 
 		tell_time(why, ", until ", cells[WAKE_AT].i);
 }
 
-void why_function(struct why *why, const struct run_row *row, const struct db_rows *rows)
+/* Its starts may go on for a while. */
+static void tell_put_off(struct why *why, const struct db_value *cells)
 {
-	const struct db_value *cells = rows->cells;
+	tell(why, WHY_RUN_DEBOUNCE, "waits for its time");
+	tell_time(why, ", ", cells[TURN_AT].i);
+	strbuf_add_str(&why->words, ": another start before that replaces its input, and puts it off");
+}
+
+void why_function(struct why *why, const struct run_row *row, const struct unit_result *lines)
+{
+	const struct db_value *cells = lines->rows[WHY_LINE_FUNCTION].cells;
+	const struct db_rows *slot = &lines->rows[WHY_LINE_SLOT];
 
 	if (strcmp(row->status, RUN_COMPLETED) == 0) {
 		tell(why, WHY_RUN_COMPLETED, "waits for nothing: it is completed");
@@ -129,6 +138,10 @@ void why_function(struct why *why, const struct run_row *row, const struct db_ro
 		tell_held(why, row, cells);
 	} else if (strcmp(row->status, RUN_PAUSED) == 0) {
 		tell(why, WHY_RUN_PAUSED, "waits for a person to resume it");
+	} else if (slot->n && row->due_at > row->now) {
+		why_slot(why, row, slot);
+	} else if (cells[TURN_AT].type == DB_INT && cells[TURN_AT].i > cells[NOW].i) {
+		tell_put_off(why, cells);
 	} else if (cells[TURN_AT].type == DB_INT) {
 		tell_turn(why, cells);
 	} else {

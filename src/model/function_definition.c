@@ -26,6 +26,7 @@ const struct field function_fields[] = {
 	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, run_on_failure)},
 	{"lease",      FIELD_LEASE(struct run_definition, lease_ms)},
 	{"attributes", FIELD_OWN(read_attributes)},
+	{"limits",     FIELD_OWN_AT(struct run_definition, limits, struct limits, limits_read)},
 	{"retention",  FIELD_DURATION(struct run_definition, keep_ms)},
 	{0}};
 /* clang-format on */

@@ -302,5 +302,52 @@ def test_time_is_moved_in_tests_alone(dir):
 		assert now() > moved["now"]
 
 
+@on_every_store
+def test_turns_are_within_their_limits(scene):
+	name = function(scene, limits={"concurrency": {"by": ".input.customer", "max": 1}, "rate": {"by": ".input.customer", "max": 2, "per": "1h"}})
+	ids = [start(scene, name, input={"customer": "ada"}) for _ in range(3)]
+	other = start(scene, name, input={"customer": "bob"})
+	first = turn(scene, name)
+	assert first.turn["run"] == ids[0], first.turn
+	bobs = turn(scene, name)
+	assert bobs.turn["run"] == other, bobs.turn
+	assert not Worker(scene.hapax, "w2", name).poll(wait=100)["turns"]
+	why = scene.hapax.json("GET", f"/api/v1/why/{ids[1]}", status=200)
+	assert "slot" in why["reason"].lower() and "ada" in str(why), why
+	first.write(end=DONE)
+	second = turn(scene, name)
+	assert second.turn["run"] == ids[1], second.turn
+	second.write(end=DONE)
+	assert not Worker(scene.hapax, "w2", name).poll(wait=100)["turns"], "the rate is two an hour"
+	why = scene.hapax.json("GET", f"/api/v1/why/{ids[2]}", status=200)
+	assert "rate" in str(why), why
+	scene.hapax.json("POST", f"{RUNS}/{ids[2]}/cancel", {}, status=200)
+	bobs.write(end=DONE)
+
+
+@on_every_store
+def test_starts_are_put_off_and_answered_with_one(scene):
+	name = function(scene, limits={"debounce": {"for": "1s"}})
+	id = start(scene, name, input={"n": 1})
+	again = scene.hapax.json("POST", RUNS, {"definitionId": name, "input": {"n": 2}}, status=200)
+	assert again["run"]["id"] == id and not again["created"], again
+	late = turn(scene, name)
+	assert late.turn["run"] == id and late.turn["input"] == {"n": 2}, late.turn
+	late.write(end=DONE)
+	alone = function(scene, limits={"singleton": {}})
+	id = start(scene, alone)
+	assert scene.hapax.json("POST", RUNS, {"definitionId": alone}, status=200)["run"]["id"] == id
+	turn(scene, alone).write(end=DONE)
+	assert start(scene, alone) != id
+
+
+@on_every_store
+def test_a_run_is_kept_as_its_definition_says(scene):
+	name = function(scene, retention="1s")
+	id = start(scene, name)
+	turn(scene, name).write(end=DONE)
+	until(lambda: scene.hapax.call("GET", f"{RUNS}/{id}")[0] in (404, 410), "the run to go")
+
+
 server.run(globals())
 END

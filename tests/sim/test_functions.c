@@ -632,7 +632,7 @@ static void a_claim_hears_of_its_turn_whatever_came_meanwhile(void **state UNUSE
 					 .workspace = {"default", 7},
 					 .subject = RUN,
 					 .name = {"x", 1},
-					 .policy = &(struct run_policy){0}};
+					 .policy = &(struct run_policy){.machine_of = no_machine}};
 	struct sim *sim = open_world();
 	struct function_claim claim;
 	struct run_verb verb;

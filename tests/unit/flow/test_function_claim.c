@@ -37,7 +37,7 @@ static void make_tree(struct world *w)
 
 static size_t turns(struct world *w)
 {
-	static const struct function_polled polled = {{"f", 1}, {"1", 1}, 0};
+	static const struct function_polled polled = {.name = {"f", 1}, .version = {"1", 1}};
 	static const struct function_claim_request rq = {.workspace = {"default", 7},
 							 .worker = {"w", 1},
 							 .polled_n = 1,
