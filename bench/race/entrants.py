@@ -19,6 +19,7 @@ import urllib.request
 ORDER = {"sku": "a-#", "quantity": 3}
 STEPS = ("reserve", "charge", "ship")
 SECONDS_TO_START = 60
+CLIENT = pathlib.Path(__file__).resolve().parents[2] / "clients/js"
 
 
 class Failed(Exception):
@@ -177,6 +178,23 @@ class Hapax:
         return get(f"{self.service}/count")["steps"] if self.service else None
 
 
+class HapaxFunction(Hapax):
+    """Functions of three steps, which are code of one worker in Node: what a handler is for Restate."""
+
+    def __init__(self, store):
+        super().__init__(store, "node")
+        self.label = f"Hapax, {'SQLite' if store == 'sqlite' else 'PostgreSQL'}, a function in a Node worker"
+
+    def open(self, stage):
+        store = f"sqlite:{stage.folder}/race.db" if self.store == "sqlite" else stage.race.fresh_database()
+        server = stage.ready(stage.race.build / "hapax", "serve", "--db", store, "--listen", "127.0.0.1:0", "--node", "node-1")[0]
+        self.addresses = [bare(server)]
+        self.service = stage.node("function.mjs", server, CLIENT)[0]
+
+    def steps_done(self):
+        return super().steps_done() - len(STEPS)  # of the run by which it knew that it is ready
+
+
 class Restate:
     label, ours, needs = "Restate, steps in a Node service", False, {"node", "restate"}
 
@@ -243,6 +261,8 @@ RUNNERS = {
     "hapax-postgres-native": Hapax("postgres", "native"),
     "hapax-postgres-two": Hapax("postgres", "native", nodes=2),
     "hapax-postgres-node": Hapax("postgres", "node"),
+    "hapax-sqlite-function": HapaxFunction("sqlite"),
+    "hapax-postgres-function": HapaxFunction("postgres"),
     "restate": Restate(),
     "dbos": Dbos(),
 }
@@ -255,7 +275,8 @@ QUEUES = {"graphile": ("graphile-worker, PostgreSQL", {"node", "graphile", "post
 SETTINGS = {
     "Hapax": "as it comes. SQLite: WAL, synchronous FULL. Native steps are C functions in the server (bench/run_server); http steps are the "
              "actions of hapax serve; runs are started with an idempotency key and awaited over HTTP (?wait). Workers, 64 connections: claim 100 "
-             "jobs in a request and complete each in one of its own; native actions are carried out by the engine itself",
+             "jobs in a request and complete each in one of its own; native actions are carried out by the engine itself. Functions: one worker of the "
+             "client in clients/js with concurrency 256, three keyed ctx.step",
     "Restate": "one node of restate-server with its defaults: 24 partitions, replicated loglet of one, RocksDB's log synced; telemetry off "
                "(it still looks for a newer version of itself when it starts). "
                "The handler has three ctx.run blocks; it is called over HTTP through the ingress with an Idempotency-Key. Jobs are one-way "

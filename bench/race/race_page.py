@@ -66,6 +66,7 @@ def tiles(numbers):
     rows = [
         (*against("runs.256", "hapax-sqlite-native", reference, "the runs of"), "native steps on SQLite, 256 under way"),
         (*against("runs.256", "hapax-sqlite-node", reference, "the runs of"), "the same steps in a Node service, 256 under way"),
+        (*against("runs.256", "hapax-sqlite-function", reference, "the functions of"), "three steps of code in one Node worker, 256 under way"),
         (*against("replay", "hapax-sqlite-node", numbers.reference("replay"), "the replays of"), "the same key again, 64 connections"),
         (*against("jobs", "hapax-sqlite-c-workers", queue, "the jobs of"), "the fastest queue among the peers, workers over HTTP"),
         (*against("gate.created", "gate-sqlite", "middleware", "the requests of"), "a new key at the gate, against a middleware"),
@@ -85,6 +86,8 @@ def goals(raw, numbers):
         ("native steps on SQLite, times Restate", numbers.ratio("runs.256", "hapax-sqlite-native", REFERENCE), "least", 20),
         ("native steps on PostgreSQL, two nodes, times Restate", numbers.ratio("runs.256", "hapax-postgres-two", REFERENCE), "least", 10),
         ("steps in the same Node service, times Restate", numbers.ratio("runs.256", "hapax-sqlite-node", REFERENCE), "least", 6),
+        ("functions in one Node worker, times Restate", numbers.ratio("runs.256", "hapax-sqlite-function", REFERENCE), "least", 4),
+        ("a function alone, in times of Restate's", numbers.ratio("latency.1", "hapax-sqlite-function", REFERENCE), "most", 1),
         ("steps in a C service, of native ones", numbers.ratio("runs.256", "hapax-sqlite-c", "hapax-sqlite-native"), "least", 0.6),
         ("a run alone on SQLite, in commits of the disk", latency / commit_ms if latency else None, "most", 5),
         ("ready after, ms", numbers.get("start.ms", "hapax-sqlite"), "most", 50),
