@@ -76,7 +76,8 @@ void function_claim_turn(struct unit *unit, const struct kind_args *args)
 
 	assert_non_null(polled);
 	assert_non_null(rq);
-	*polled = (struct function_polled){slice_str("f"), slice_str("1"), args->lease_ms};
+	*polled = (struct function_polled){
+		.name = slice_str("f"), .version = slice_str("1"), .lease_ms = args->lease_ms};
 	*rq = (struct function_claim_request){.workspace = kind_workspace(args),
 					      .worker = slice_str(WORKER),
 					      .polled_n = 1,
