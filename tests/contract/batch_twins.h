@@ -9,10 +9,11 @@
 
 #include <cmocka.h>
 
+#include "support/soak.h"
 #include "support/store.h"
 #include "support/tally.h"
 
-#define GENERATIONS 80
+#define GENERATIONS soak_or(800, 40)
 #define GENERATIONS_BRIEF 20 /* with HAPAX_BRIEF: enough to run the code, under a sanitizer */
 #define STEPS 60
 #define ACCOUNTS 2
