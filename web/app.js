@@ -169,6 +169,7 @@ function App() {
 	}, [state]);
 	useKeys(set_help);
 	const here = at.parts[0] || "";
+	useEffect(() => document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [here]);
 	return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.focus(); }}>to the page</a>
 		<aside class="side"><div>
 			<a class="mark" href="#/"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" /><path d="M10 7v18M10 17c2-4 12-5 12 2v6" /></svg>hapax</a>
