@@ -153,7 +153,9 @@ export class Run {
       e.result = null;
     } else if (e.state === "new") e.state = "open";
     e.sent = true;
-    return e.mark ? [said, e.mark] : [said];
+    const { mark } = e; // said once, with the first word about it
+    delete e.mark;
+    return mark ? [said, mark] : [said];
   }
   // One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more.
   async send(end, except) {
@@ -174,7 +176,8 @@ export class Run {
         if (["STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"].includes(error.code) || !(error.status < 500)) break;
         worker.log(`${this.id}: ${error.message} (${error.code ?? error.status})`);
         const cancelled = error.code === "CANCELLED", paused = error.code === "WRONG_STATUS";
-        const outcome = ({ kind, state }) => (works.has(kind) && state !== "begun") || (cancelled && kind === "compensate");
+        const never = new Set(said.filter(({ entry }) => entry.kind === "step" && entry.state === "begun").map(({ entry }) => idOf(entry))); // is not begun
+        const outcome = ({ kind, state, ...e }) => (works.has(kind) && state !== "begun") || (cancelled && kind === "compensate" && !never.has(idOf(e)));
         for (const { e, entry } of said) if (!outcome(entry)) Object.assign(e, { over: true }), this.pending.delete(e); // stopped here
         said = said.filter(({ entry }) => outcome(entry)); // the outcomes alone
         end = cancelled || paused ? undefined : { state: "failed", error: errorOf(error) };
@@ -297,7 +300,7 @@ export class Run {
       return this.end({ state: "released" });
     }
     const steps = this.done?.state === "failed" ? [] : [...this.pending].filter((e) => this.ready(e)), [one] = steps;
-    if (steps.length === 1 && one.work.effect !== "claimed" && (one.state !== "new" || this.outbox.at(-1) === one)) { // one write, when it has ended
+    if (steps.length === 1 && one.work.effect !== "claimed" && !one.work.undo && (one.state !== "new" || this.outbox.at(-1) === one)) { // one write, when it has ended
       if (this.outbox.some((e) => e !== one)) return this.send(undefined, one.state === "new" ? one : null);
       return void this.execute((this.lone = one));
     }
@@ -310,12 +313,13 @@ export class Run {
     return this.pending.size ? this.suspend([...this.pending]) : this.nap(); // or the code waits for something of its own
   }
   async begin(steps) { // in one call; nothing is executed before it is answered
-    const begun = steps.filter((e) => !(e.state === "unknown" && e.work.probe));
+    const begun = steps.filter((e) => !(e.state === "unknown" && e.work.probe)), doubted = new Set(steps.filter((e) => e.state === "unknown"));
     for (const e of begun) if (!this.outbox.includes(e)) this.outbox.push(e);
     if (this.outbox.length && !(await this.send())) return;
     if (this.lapsed()) return this.die("lapsed");
     for (const e of steps)
       if (!this.cancelled) this.execute(e);
+      else if (doubted.has(e)) e.state = "unknown"; // another one may have done it: unwind finds out
       else if (!e.over && begun.includes(e)) this.settle(Object.assign(e, { result: { state: "failed", error: { code: "CANCELLED", message: "not executed" } } }));
   }
   async suspend(open) {
@@ -354,12 +358,15 @@ const decided = ({ output, ...e }) => {
   throw Object.assign(new EntryError({ ...e, error: { ...output, code: "REJECTED", message: `${e.name}: rejected${output?.by ? " by " + output.by : ""}` } }), output);
 };
 
+const tried = JSON.parse(process.env.HAPAX_TRY ?? "{}"); // options of steps in place of the code's: what `hapax explore` suggests, it tries so
+
 function context(run) {
   const patches = new Map(), timed = (o) => (o?.timeout == null ? {} : { timeoutMs: duration(o.timeout) });
   return {
     id: run.id,
     step(name, options, fn) {
       if (typeof options === "function") [options, fn] = [fn ?? {}, options];
+      options = { ...options, ...tried[name] };
       const work = working(options, run.worker.fakes?.(name, fn, effects(options).effect) ?? fn), undo = options.compensate && working({}, options.compensate);
       return run.ask("step", name, effects(options), { work: { ...work, undo } });
     },

@@ -8,6 +8,7 @@ own, or a piece of synchronous code that it has let go on; what executes steps, 
 import collections
 import inspect
 import json
+import os
 import queue
 import random
 import threading
@@ -335,8 +336,8 @@ class Run:
             e.result = None
         elif e.state == "new":
             e.state = "open"
-        e.sent = True
-        return [said, e.mark] if e.mark else [said]
+        e.sent, mark, e.mark = True, e.mark, None  # said once, with the first word about it
+        return [said, mark] if mark else [said]
 
     def send(self, end=None, hold=None):
         """One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more."""
@@ -357,7 +358,8 @@ class Run:
                         break
                     self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
                     cancelled, paused = code == "CANCELLED", code == "WRONG_STATUS"
-                    outcome = [w["kind"] in WORKS and w["state"] != "begun" or cancelled and w["kind"] == "compensate" for w in entries]
+                    never = {(w["name"], w["n"]) for w in entries if w["kind"] == "step" and w["state"] == "begun"}  # is not begun
+                    outcome = [w["kind"] in WORKS and w["state"] != "begun" or cancelled and w["kind"] == "compensate" and (w["name"], w["n"]) not in never for w in entries]
                     for (e, _), kept in zip(said, outcome):
                         if not kept and isinstance(e, Entry):
                             e.over = True  # stopped here
@@ -532,7 +534,7 @@ class Run:
             return self.end({"state": "released"})
         steps = [] if self.done and self.done["state"] == "failed" else [e for e in self.pending.values() if self.is_ready(e)]
         one = steps[0] if len(steps) == 1 else None
-        if one and one.work["effect"] != "claimed" and (one.state != "new" or self.outbox[-1:] == [one]):  # one write, when it has ended
+        if one and one.work["effect"] != "claimed" and not one.work.get("undo") and (one.state != "new" or self.outbox[-1:] == [one]):  # one write, when it has ended
             if [e for e in self.outbox if e is not one]:
                 return self.send(hold=one if one.state == "new" else None)
             self.lone = one
@@ -548,7 +550,7 @@ class Run:
 
     def begin(self, steps):
         """In one call; nothing is executed before it is answered."""
-        begun = [e for e in steps if not (e.state == "unknown" and e.work["probe"])]
+        begun, doubted = [e for e in steps if not (e.state == "unknown" and e.work["probe"])], [e for e in steps if e.state == "unknown"]
         self.outbox += [e for e in begun if e not in self.outbox]
         if self.outbox and not self.send():
             return
@@ -557,6 +559,8 @@ class Run:
         for e in steps:
             if not self.cancelled:
                 self.execute(e)
+            elif e in doubted:
+                e.state = "unknown"  # another one may have done it: unwind finds out
             elif not e.over and e in begun:
                 self.settle(e, {"state": "failed", "error": {"code": "CANCELLED", "message": "not executed"}})
 
@@ -615,6 +619,9 @@ def _decided(e):
     raise EntryError(e, {**(e.output or {}), "code": "REJECTED", "message": "%s: rejected%s" % (e.name, " by " + by if by else "")})
 
 
+_tried = json.loads(os.environ.get("HAPAX_TRY", "{}"))  # options of steps in place of the code's: what `hapax explore` suggests, it tries so
+
+
 class Context:
     """What the code of a function asks. In synchronous functions each call waits; those of `later` give a handle for all() and race()."""
 
@@ -627,6 +634,7 @@ class Context:
         return handle.result() if self._blocking else handle
 
     def step(self, name, fn, **options):
+        options.update({"on_unknown" if o == "onUnknown" else o: value for o, value in _tried.get(name, {}).items()})
         fakes = self._run.worker.fakes
         work = _work(fakes(name, fn, options.get("effect", "keyed")) if fakes else fn, **options)
         return self._ask("step", name, {"effect": work["effect"], "onUnknown": work["on_unknown"]}, work=work)
