@@ -79,7 +79,7 @@ ifndef INNER
 # === the outer pass =============================================================================================
 
 .NOTPARALLEL:
-.PHONY: all run test mutants clients bench race asan asan-quick tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
+.PHONY: all run test mutants mutants-explore clients bench race asan asan-quick tsan fuzz soak format lint reference install uninstall deb package-test root-test clean check tests \
 	packages-build packages-demo packages-test packages-race packages-lint packages-deb packages-root
 
 JOBS := $(shell nproc 2>/dev/null || echo 2)
@@ -110,6 +110,10 @@ test: tests
 # Every guard that is marked in the source, removed alone; `make test` tries one in sixteen.
 mutants: tests
 	@HAPAX_JOBS=$(JOBS) $(call run_tests,$(BUILD)) tests/mutants/run
+
+# How many of them hapax explore finds with the definitions of examples and pages. A measurement: HAPAX_MUTANTS_OF=N is one in N.
+mutants-explore: all
+	@HAPAX_BUILD=$(abspath $(BUILD)) tests/mutants/explore
 
 asan tsan: packages-test check
 	$(inner) FLAVOUR=$@ all tests

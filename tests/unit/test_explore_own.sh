@@ -10,22 +10,13 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path.cwd()
+sys.path.insert(0, str(ROOT / "tests/support"))
+import definitions  # noqa: E402
+
 HAPAX = os.path.join(os.environ.get("HAPAX_BUILD", ROOT / "build"), "hapax")
 if not os.access(HAPAX, os.X_OK):
 	print("[  SKIPPED ] the program is not built in this flavour")
 	sys.exit(0)
-
-
-def objects(text):
-	"""Every definition that stands in a text, however it is fenced."""
-	decoder = json.JSONDecoder()
-	for match in re.finditer(r'\{\s*"workflow":', text):
-		try:
-			value, _ = decoder.raw_decode(text[match.start():])
-		except ValueError:
-			continue
-		if "kind" in value and ("steps" in value or "item_action" in value):
-			yield value["workflow"], text[match.start():match.start() + _]
 
 
 def explore(path, *more):
@@ -36,22 +27,11 @@ def explore(path, *more):
 	return report.get("found", {}).get("rule", "clean"), done.stdout
 
 
-pages = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*/README.md"))]]
 said = {(m[1], m[2]): m[3] for m in re.finditer(r"^\| `([^`]+)`, `([^`]+)` \| (\w+): ", (ROOT / "docs/explore.md").read_text(), re.M)}
 seen, bad = {}, []
 with tempfile.TemporaryDirectory() as folder:
-	for page in pages:
-		for name, text in objects(page.read_text()):
-			path = pathlib.Path(folder) / f"{len(seen)}.json"
-			path.write_text(text)
-			if subprocess.run([HAPAX, "check", "--json", path], capture_output=True).returncode == 0:
-				seen[str(page.relative_to(ROOT)), name] = explore(path)[0]
-	for file in sorted((ROOT / "examples").glob("**/*.json")):
-		if '"workflow"' not in file.read_text() or file.name.endswith((".world.json", ".test.json")):
-			continue
-		world = file.with_suffix(".world.json")
-		rule, words = explore(file, *(["--world", world] if world.exists() and file.parent.name == "explore" else []))
-		seen[str(file.relative_to(ROOT)), json.loads(file.read_text())["workflow"]] = rule
+	for place, name, path, world in definitions.every(ROOT, folder, HAPAX):
+		seen[place, name] = explore(path, *(["--world", world] if world else []))[0]
 # The classic mistakes are there to be found: test_cli_explore.sh says how.
 meant = {key for key in seen if key[0].startswith("examples/explore/") and ".mended." not in key[0]}
 for key, rule in seen.items():
