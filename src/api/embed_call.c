@@ -162,7 +162,7 @@ static enum hx_code door_new(struct hx_engine *e, struct embed_door **ret_door, 
 
 	if (!door)
 		return error_set(err, HX_NO_MEMORY, "the calls");
-	door->api = (struct api){.engine = e->engine, .loopback = true, .ready = true};
+	door->api = (struct api){.engine = e->engine, .loopback = true, .ready = true, .test_clock = e->test_clock};
 	door->last = &door->first;
 	pthread_mutex_init(&door->mutex, NULL);
 	door->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cli/check_report.h"
+#include "cli/drill.h"
 #include "cli/local.h"
 #include "cli/out_file.h"
 #include "cli/saved_test.h"
@@ -92,11 +93,17 @@ static enum hx_code load(const struct command_args *args, struct arena *arena, s
 	if (command_value(args, "diff"))
 		definition_set_load(command_value(args, "diff"), arena, &findings, old);
 	definition_set_check(old->items, old->n, /* config= */ NULL, &findings);
+	if (!args->operands_n && !command_value(args, "worker"))
+		return error_set(err, HX_VALIDATION_ERROR, "explore wants PATH…, or --worker");
+	if (command_value(args, "worker") && (command_value(args, "diff") || command_value(args, "save-test")))
+		return error_set(err, HX_VALIDATION_ERROR,
+				 "--diff and --save-test are for definitions, and not for --worker");
 	LOCAL_STRBUF(text, CONFIG_BYTES_MAX + 1);
 	*world = (struct trial_world){0};
 	if (path && file_load(path, &text, &findings))
 		trial_world_parse(path, strbuf_slice(&text), arena, &findings, world);
-	if (!findings.errors)
+	if (!findings.errors &&
+	    !command_value(args, "worker")) /* the steps of code have names that nobody knows before */
 		trial_world_check(world, set, &findings);
 	for (const struct finding *f = findings.first; f; f = f->next) {
 		LOCAL_STRBUF(line, CHECK_REPORT_BYTES_MAX);
@@ -184,6 +191,17 @@ static enum hx_code save_test(const struct command_args *args, const struct tria
 	return saved_test_write(&saved, set, world, report->story, arena, err);
 }
 
+static enum hx_code walk(const struct command_args *args, const struct definition_set *set,
+			 const struct trial_world *world, const struct trial_options *options, struct arena *arena,
+			 struct trial_report *report, struct hx_error *err)
+{
+	const struct drill_files files = {args->operands, args->operands_n};
+	const char *command = command_value(args, "worker");
+
+	return command ? drill_run(command, &files, world, options, arena, report, err)
+		       : trial_run(set, world, options, arena, report, err);
+}
+
 enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 {
 	struct mono_time told = {0};
@@ -204,7 +222,7 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 	if (!code)
 		code = load(args, &arena, set, old, &world, err);
 	if (!code)
-		code = trial_run(set, &world, &options, &arena, report, err);
+		code = walk(args, set, &world, &options, &arena, report, err);
 	if (options.progress)
 		terminal_tell("");
 	if (!code && command_value(args, "html"))

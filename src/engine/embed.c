@@ -104,7 +104,7 @@ static enum hx_code open_engine(struct hx_engine *e, const struct hx_engine_opti
 		.loopback_allowed = true, /* nobody but the program itself says what is called */
 		.natives = &e->natives,
 		.natives_all = true,
-		.clock = &e->clock.clock,
+		.clock = e->test_clock ? &e->test_clock->clock : &e->clock.clock,
 		.log = given->log_fd || given->on_log ? &e->log : NULL,
 		.native_slots = (size_t)given->native_threads,
 	};
@@ -144,8 +144,8 @@ static void free_engine(struct hx_engine *e)
 	free(e);
 }
 
-enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_engine **ret_engine,
-			    struct hx_error *err)
+enum hx_code embed_open(const struct hx_engine_options *options, struct test_clock *test_clock,
+			struct hx_engine **ret_engine, struct hx_error *err)
 {
 	struct hx_engine_options own;
 	struct hx_error unwanted = {0};
@@ -154,6 +154,7 @@ enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_e
 
 	if (!e)
 		return code ? code : error_set(err, HX_NO_MEMORY, "an engine");
+	e->test_clock = test_clock;
 	options = &own;
 	err = err ? err : &unwanted; /* inside, everybody has one */
 	steady_clock_init(&e->clock, clock_system(), /* log= */ NULL);
@@ -176,6 +177,12 @@ enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_e
 	pthread_mutex_unlock(&e->mutex);
 	*ret_engine = e;
 	return HX_OK;
+}
+
+enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_engine **ret_engine,
+			    struct hx_error *err)
+{
+	return embed_open(options, /* test_clock= */ NULL, ret_engine, err);
 }
 
 /* Whoever waits inside is answered by the stop, and leaves. */

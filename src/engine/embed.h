@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/steady_clock.h"
+#include "base/test_clock.h"
 #include "engine/engine.h"
 
 /* A function of the program's and what it is called with. */
@@ -32,6 +33,7 @@ struct hx_engine {
 	struct config config;
 	struct log log;
 	struct steady_clock clock;
+	struct test_clock *test_clock; /* in its place; NULL: none */
 	struct natives natives;
 	struct embed_native functions[NATIVES_MAX];
 	char node[65];
@@ -49,6 +51,10 @@ struct hx_engine {
 	void (*door_stop)(struct embed_door *door); /* nothing new comes in */
 	void (*door_free)(struct embed_door *door); /* after the engine */
 };
+
+/* As hx_engine_open(), with a time that can be skipped (base/test_clock.h), which outlives it; NULL: the machine's. */
+enum hx_code embed_open(const struct hx_engine_options *options, struct test_clock *test_clock,
+			struct hx_engine **ret_engine, struct hx_error *err) HX_MUST_CHECK;
 
 /* Registers the functions. */
 enum hx_code embed_natives_add(struct hx_engine *e, const struct hx_native *natives, size_t n,

@@ -1,4 +1,5 @@
 /* The rules of the user's own (model/user_rule.h): expressions over what has become of the run or the entity, and what has happened outside. */
+#include "trial/own_rules.h"
 #include "base/json_string.h"
 #include "base/json_write.h"
 #include "trial/parts.h"
@@ -101,8 +102,8 @@ void trial_sight(struct sim *sim, bool with_zeros, struct strbuf *out)
 }
 
 /* HX_OK: *ret says whether it is true. */
-static enum hx_code holds(const struct user_rule *rule, struct slice sight, struct arena *scratch, bool *ret,
-			  struct hx_error *err)
+static enum hx_code is_true(const struct user_rule *rule, struct slice sight, struct arena *scratch, bool *ret,
+			    struct hx_error *err)
 {
 	struct expression_env env = {.whole = json_trust(sight)};
 	enum hx_code code;
@@ -113,29 +114,35 @@ static enum hx_code holds(const struct user_rule *rule, struct slice sight, stru
 	return code;
 }
 
+bool own_rule_holds(const struct user_rule *rule, struct slice sight, bool quiet, struct arena *scratch,
+		    bool *ret_reached, struct strbuf *words)
+{
+	bool yes;
+	struct hx_error err;
+
+	if (is_true(rule, sight, scratch, &yes, &err))
+		strbuf_addf(words, "the rule cannot be asked here: %s", err.detail);
+	else if (rule->kind == RULE_IS_SOMETIMES)
+		*ret_reached |= yes;
+	else if (rule->kind == RULE_IS_NEVER && yes)
+		strbuf_addf(words, "what is never to be is: %s", rule->text);
+	else if (rule->kind == RULE_IS_ALWAYS && !yes)
+		strbuf_addf(words, "what is always to be is not: %s", rule->text);
+	else if (rule->kind == RULE_IS_ENDS && quiet && !yes)
+		strbuf_addf(words, "nothing goes on any more, and it is not so: %s", rule->text);
+	return !words->n;
+}
+
 static void check_one(struct sim *sim, unsigned i, struct slice sight, struct arena *scratch, bool quiet)
 {
 	struct trial *t = trial_of(sim);
 	const struct user_rule *rule = &t->own[i];
-	bool is_broken = sim->violation[0] != '\0', is_true;
-	struct hx_error err;
-	enum hx_code code = holds(rule, sight, scratch, &is_true, &err);
+	LOCAL_STRBUF(words, SIGHT_BYTES_MAX);
 
-	if (is_broken)
+	if (sim->violation[0] || own_rule_holds(rule, sight, quiet, scratch, &t->own_reached[i], &words))
 		return;
-	if (code)
-		trial_break(sim, RULE_NEVER + (enum trial_rule)rule->kind, NULL, "the rule cannot be asked here: %s",
-			    err.detail);
-	else if (rule->kind == RULE_IS_SOMETIMES)
-		t->own_reached[i] |= is_true;
-	else if (rule->kind == RULE_IS_NEVER && is_true)
-		trial_break(sim, RULE_NEVER, NULL, "what is never to be is: %s", rule->text);
-	else if (rule->kind == RULE_IS_ALWAYS && !is_true)
-		trial_break(sim, RULE_ALWAYS, NULL, "what is always to be is not: %s", rule->text);
-	else if (rule->kind == RULE_IS_ENDS && quiet && !is_true)
-		trial_break(sim, RULE_ENDS, NULL, "nothing goes on any more, and it is not so: %s", rule->text);
-	if (sim->violation[0])
-		t->broken_said = rule;
+	trial_break(sim, RULE_NEVER + (enum trial_rule)rule->kind, NULL, "%s", words.p);
+	t->broken_said = rule;
 }
 
 void trial_check_own(struct sim *sim, bool quiet)

@@ -42,7 +42,10 @@ void trial_events_words(const struct trial_story *s, struct strbuf *out)
 static void story_words(const struct trial_story *s, struct strbuf *out)
 {
 	strbuf_addf(out, "found: %s: %s\n", trial_rule_name(s->rule), s->broken);
-	if (s->field)
+	if (s->field && !s->line)
+		strbuf_addf(out, "  function %s%s%s, %s: %s\n", s->workflow, s->step ? ", step " : "",
+			    s->step ? s->step : "", s->field, s->why);
+	else if (s->field)
 		strbuf_addf(out, "  %s:%zu: workflow %s%s%s, %s: %s\n", s->file, s->line, s->workflow,
 			    s->step ? ", step " : "", s->step ? s->step : "", s->field, s->why);
 	if (s->assumption)
@@ -57,18 +60,30 @@ static void story_words(const struct trial_story *s, struct strbuf *out)
 /* Only what was tried, and came out clean. */
 static void suggestion_words(const struct trial_suggestion *s, struct strbuf *out)
 {
-	strbuf_addf(out, "tried: %s, %s (%s:%zu): explored again, 0 found, %s", s->change, s->where, s->file, s->line,
-		    s->complete ? "complete" : "bounded");
+	strbuf_addf(out, "tried: %s, %s", s->change, s->where);
+	if (s->line)
+		strbuf_addf(out, " (%s:%zu)", s->file, s->line);
+	strbuf_addf(out, ": explored again, 0 found, %s", s->complete ? "complete" : "bounded");
 	if (s->provided)
 		strbuf_addf(out, "; provided that %s", s->provided);
 	strbuf_add_char(out, '\n');
 }
 
-static void names(unsigned bits, struct strbuf *out)
+static const char *bit_name(const struct trial_covered *c, int bit)
 {
-	for (int may = 0; may < MAYS_N; may++)
+	return c->names ? c->names[bit] : trial_may_name((enum trial_may)bit);
+}
+
+static int bits_n(const struct trial_covered *c)
+{
+	return c->names ? c->names_n : MAYS_N;
+}
+
+static void names(const struct trial_covered *c, unsigned bits, struct strbuf *out)
+{
+	for (int may = 0; may < bits_n(c); may++)
 		if (bits & 1u << may)
-			strbuf_addf(out, " %s", trial_may_name(may));
+			strbuf_addf(out, " %s", bit_name(c, may));
 }
 
 static void covered_words(const struct trial_covered *c, struct strbuf *out)
@@ -76,12 +91,12 @@ static void covered_words(const struct trial_covered *c, struct strbuf *out)
 	strbuf_addf(out, "  %s %s", c->workflow, c->step);
 	if (c->what[0])
 		strbuf_addf(out, ": %s:", c->what);
-	names(c->seen, out);
+	names(c, c->seen, out);
 	if (!c->reached)
 		strbuf_add_str(out, " not reached");
 	else if (c->may & ~c->seen) {
-		strbuf_add_str(out, "; not reached:");
-		names(c->may & ~c->seen, out);
+		strbuf_add_str(out, c->seen ? "; not reached:" : " not reached:");
+		names(c, c->may & ~c->seen, out);
 	}
 	strbuf_add_char(out, '\n');
 }
@@ -95,6 +110,18 @@ static void bounds_words(const struct trial_options *o, struct strbuf *out)
 	add_counted(out, o->lost, "lost answer", ", ");
 	add_counted(out, o->failures, "failure", ", ");
 	strbuf_addf(out, "%u of these together", o->mishaps);
+}
+
+/* Of a function: how many schedules, and what was cut in them. */
+static void worker_words(const struct trial_report *r, const struct trial_options *o, struct strbuf *out)
+{
+	add_counted(out, r->scenarios_n, "input", ", ");
+	add_counted(out, r->walked.states, "schedule", ", ");
+	add_counted(out, r->walked.edges, "call", "; at most ");
+	add_counted(out, o->crashes, "worker", " killed, ");
+	add_counted(out, o->pauses, "late call", ", ");
+	add_counted(out, o->lost, "lost or doubled call", ", ");
+	strbuf_addf(out, "%u of these together\n", o->mishaps);
 }
 
 static void verdict_words(const struct trial_report *r, struct strbuf *out)
@@ -113,6 +140,11 @@ static void verdict_words(const struct trial_report *r, struct strbuf *out)
 
 void trial_verdict_words(const struct trial_report *r, const struct trial_options *o, struct strbuf *out)
 {
+	if (r->worker) {
+		worker_words(r, o, out);
+		verdict_words(r, out);
+		return;
+	}
 	add_counted(out, r->scenarios_n, "scenario", ", ");
 	add_counted(out, r->walked.states, "state", ", ");
 	add_counted(out, r->walked.edges, "edge", ", ");
@@ -144,13 +176,13 @@ static void add_text(struct strbuf *out, const char *member, const char *text)
 	json_more_text(out, member, text ? slice_str(text) : slice_of(NULL, 0));
 }
 
-static void add_list(struct strbuf *out, const char *member, unsigned bits)
+static void add_list(struct strbuf *out, const struct trial_covered *c, const char *member, unsigned bits)
 {
 	json_more(out, member);
 	strbuf_add_char(out, '[');
-	for (int may = 0, n = 0; may < MAYS_N; may++)
+	for (int may = 0, n = 0; may < bits_n(c); may++)
 		if (bits & 1u << may)
-			strbuf_addf(out, "%s\"%s\"", n++ ? "," : "", trial_may_name(may));
+			strbuf_addf(out, "%s\"%s\"", n++ ? "," : "", bit_name(c, may));
 	strbuf_add_char(out, ']');
 }
 
@@ -226,8 +258,8 @@ static void covered_json(const struct trial_covered *c, struct strbuf *out)
 	add_text(out, "file", c->file);
 	json_more_int(out, "line", (int64_t)c->line);
 	json_more_bool(out, "reached", c->reached);
-	add_list(out, "seen", c->seen);
-	add_list(out, "notSeen", c->may & ~c->seen);
+	add_list(out, c, "seen", c->seen);
+	add_list(out, c, "notSeen", c->may & ~c->seen);
 	strbuf_add_char(out, '}');
 }
 
@@ -255,10 +287,11 @@ void trial_report_json(const struct trial_report *r, const struct trial_options 
 		story_json(r->story, out);
 	if (r->story)
 		suggestions_json(r, out);
-	json_more_int(out, "scenarios", (int64_t)r->scenarios_n);
-	json_more_int(out, "states", (int64_t)r->walked.states);
-	json_more_int(out, "edges", (int64_t)r->walked.edges);
-	json_more_int(out, "crashPoints", (int64_t)r->walked.crash_points);
+	json_more_int(out, r->worker ? "inputs" : "scenarios", (int64_t)r->scenarios_n);
+	json_more_int(out, r->worker ? "schedules" : "states", (int64_t)r->walked.states);
+	json_more_int(out, r->worker ? "calls" : "edges", (int64_t)r->walked.edges);
+	if (!r->worker)
+		json_more_int(out, "crashPoints", (int64_t)r->walked.crash_points);
 	bounds_json(o, out);
 	json_more(out, "covered");
 	strbuf_add_char(out, '[');

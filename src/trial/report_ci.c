@@ -26,8 +26,10 @@ static void add_failure(const struct trial_story *s, struct strbuf *out)
 	strbuf_add_str(out, "<failure message=\"");
 	trial_add_xml(out, s->broken);
 	strbuf_add_str(out, "\">");
-	trial_add_xml(out, s->file);
-	strbuf_addf(out, ":%zu", s->line);
+	if (s->file) {
+		trial_add_xml(out, s->file);
+		strbuf_addf(out, ":%zu", s->line);
+	}
 	for (size_t i = 0; i < s->events_n; i++) {
 		strbuf_addf(out, "\n%zu. ", i + 1);
 		trial_add_xml(out, s->events[i].who);
@@ -51,11 +53,12 @@ void trial_report_junit(const struct trial_report *r, struct strbuf *out)
 			strbuf_add_str(out, "<skipped/>");
 		strbuf_add_str(out, "</testcase>\n");
 	}
-	strbuf_addf(out, "  <system-out>%s: %llu states, %llu edges</system-out>\n</testsuite>\n",
+	strbuf_addf(out, "  <system-out>%s: %llu %s, %llu %s</system-out>\n</testsuite>\n",
 		    r->story      ? "found"
 		    : r->complete ? "complete"
 				  : "bounded",
-		    (unsigned long long)r->walked.states, (unsigned long long)r->walked.edges);
+		    (unsigned long long)r->walked.states, r->worker ? "schedules" : "states",
+		    (unsigned long long)r->walked.edges, r->worker ? "calls" : "edges");
 }
 
 /* ---- SARIF ---- */

@@ -6,8 +6,8 @@
 
 const char *trial_rule_name(enum trial_rule rule)
 {
-	static const char *const names[RULES_N] = {"engine", "once",  "undone", "reverse", "silence", "stuck",
-						   "last",   "money", "never",  "always",  "ends",    "sometimes"};
+	static const char *const names[RULES_N] = {"engine", "once", "undone", "reverse", "silence", "stuck",    "last",
+						   "money",  "same", "never",  "always",  "ends",    "sometimes"};
 
 	return names[rule];
 }

@@ -13,6 +13,7 @@
  *  stuck     where nothing goes on, nothing is left half done without a person or an event that it waits for
  *  last      what has ended has ended
  *  money     of a batch: what was charged, less what was returned and refunded, is what is gone
+ *  same      of a function: it comes to the same end in every schedule, and diverges in none
  *  never, always, ends, sometimes   what the user says besides, in a definition or a world's file
  *  engine    the invariants of sim/invariant.h: a broken one is a fault of ours, and no definition's
  *
@@ -52,6 +53,7 @@ enum trial_rule {
 	RULE_STUCK,
 	RULE_LAST,
 	RULE_MONEY,
+	RULE_SAME,
 	RULE_NEVER, /* of the user's own, in the order of enum trial_rule_kind */
 	RULE_ALWAYS,
 	RULE_ENDS,
@@ -106,6 +108,8 @@ struct trial_covered {
 	size_t line;
 	unsigned may, seen; /* bits of enum trial_may; of a step that calls nobody: none */
 	bool reached;
+	const char *const *names; /* of these bits, if they are others; NULL: they are not */
+	int names_n;
 };
 
 /* A change of the definition that was tried: it was explored again with it. */
@@ -125,6 +129,7 @@ struct trial_suggestion {
 struct trial_report {
 	struct explore_report walked;
 	size_t scenarios_n;
+	bool worker;               /* of a function's workers: states are schedules, edges are calls */
 	bool complete;             /* all of it within the bounds */
 	unsigned complete_mishaps; /* bounded: all with up to so many mishaps was complete; -1u: not even without any */
 	const struct trial_story *story; /* NULL: no rule was broken */

@@ -1,5 +1,6 @@
 /* See world.h. */
 #include "trial/world.h"
+#include "base/json_walk.h"
 
 #include "model/fields.h"
 #include "model/load.h"
@@ -92,6 +93,12 @@ static void read_inputs(const struct reader *r, const struct json_node *node, co
 	json_node_for_each(input, node) world->inputs[world->inputs_n++] = keep_json(r, input);
 }
 
+static void read_events(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	if (reader_object(r, node, field->name))
+		((struct trial_world *)ret)->events = keep_json(r, node);
+}
+
 static void read_rules(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	(void)field;
@@ -100,6 +107,7 @@ static void read_rules(const struct reader *r, const struct json_node *node, con
 
 static const struct field world_fields[] = {
 	{"inputs", FIELD_OWN(read_inputs)},
+	{"events", FIELD_OWN(read_events)},
 	{"services", FIELD_OWN(read_services)},
 	{"rules", FIELD_OWN(read_rules)},
 	{0},
@@ -127,6 +135,15 @@ const struct trial_service_said *trial_world_service(const struct trial_world *w
 		if (world->services[i].name && strcmp(world->services[i].name, action) == 0)
 			return &world->services[i];
 	return NULL;
+}
+
+struct json trial_world_event(const struct trial_world *world, const char *event)
+{
+	struct json data;
+
+	if (world->events.raw.p && json_find(world->events, slice_str(event), &data))
+		return data;
+	return json_trust(slice_str("{}"));
 }
 
 #define KNOWN_MAX 1000

@@ -51,6 +51,7 @@ struct trial_world {
 	const char *file;
 	size_t inputs_n;
 	struct json inputs[TRIAL_INPUTS_MAX]; /* of runs, and of the steps of entities; none: {} */
+	struct json events; /* of functions: what comes with each, by its name; .raw.p NULL: nothing */
 	size_t services_n;
 	const struct trial_service_said *services;
 	struct user_rules rules;
@@ -61,6 +62,8 @@ void trial_world_parse(const char *file, struct slice text, struct arena *arena,
 		       struct trial_world *ret);
 /* NULL: nothing is said about it. */
 const struct trial_service_said *trial_world_service(const struct trial_world *world, const char *action);
+/* What comes with an event; {} where nothing is said. */
+struct json trial_world_event(const struct trial_world *world, const char *event);
 /* Services, workflows and actions of rules that no definition has: a finding with the nearest name. */
 struct definition_set;
 void trial_world_check(const struct trial_world *world, const struct definition_set *set, struct findings *findings);
