@@ -69,7 +69,7 @@ const undone = hapax.function("undone", async (ctx) => {
 });
 await hapax.work({ functions: [undone] });
 JS
-explore 0 what_was_done_is_undone_python 'complete: every schedule within these bounds' 'killed_before killed_after lost_after lost_before twice late_before' -- \
+explore 0 what_was_done_is_undone_python 'complete: every schedule within these bounds' -- \
 	--worker "python3 $work/undone.py" --seconds 60 --mishaps 1 --pauses 0 --lost 0
 explore 0 what_was_done_is_undone_javascript 'complete: every schedule within these bounds' -- \
 	--worker "node $work/undone.mjs" --seconds 60 --mishaps 1 --pauses 0 --lost 0

@@ -139,7 +139,6 @@ def soak(dir, of):
 		got, kills = watch(dir, store, nodes, service)
 		left = int(ask(store, "SELECT count(DISTINCT input) FROM hx_run WHERE completed_at IS NULL"))
 		assert left == CUSTOMERS, f"only {left} customers had more to do than was done: nothing was shared"
-		check_shares(got, kills, of)
 		service.call_s = 0 # the rest as fast as it goes
 		until(lambda: ask(store, "SELECT count(*) FROM hx_run WHERE completed_at IS NULL") == "0", "all runs to end", 900)
 		statuses = ask(store, "SELECT s.status, count(*) FROM hx_run r JOIN hx_subject s ON s.id = r.subject GROUP BY 1")
@@ -147,6 +146,7 @@ def soak(dir, of):
 		print(f"# limits_kill: of the {of}: {runs} runs are completed; at most {max(service.most.values())} calls of a customer at once", flush=True)
 		assert max(service.most.values()) == LIMIT, service.most
 		assert ask(store, "SELECT count(*) FROM hx_slot") == "0", "a slot is left"
+		check_shares(got, kills, of) # last: what is promised comes before what is fair
 	finally:
 		for node in nodes:
 			node.process.kill()
