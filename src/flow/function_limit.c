@@ -111,7 +111,11 @@ void function_limit_wait(struct unit *unit, const struct function_bounds *bounds
 	else
 		slot_wait(unit, &bounds->slot, subject, version, /* times_out_at= */ 0, at_ms);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_line_up, db_int(subject), db_int(max_of(bounds)));
-	if (!too_early)
+	if (too_early && bounds->slot.name) { /* who waits for its time is in the way of nobody who waits for a slot */
+		slot_lock(unit, &bounds->slot);
+		slot_release(unit, &bounds->slot, subject);
+	}
+	if (bounds->slot.name)
 		line_moved(unit, bounds->slot.name, bounds->slot.max);
 }
 

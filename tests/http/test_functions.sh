@@ -449,10 +449,11 @@ def test_no_child_starts_after_a_cancel_was_answered(scene):
 	w, kids = scene.begin(), scene.worker()
 	kids.poll()
 	w.write(*(entry("child", f"c{i}", workflow=kids.function) for i in range(3)), end=suspended(("child", "c0")))
-	scene.verb(w, "cancel")
+	scene.verb(w, "cancel", status=202)  # it is over after its children
 	assert kids.poll(max=3)["turns"] == []
 	until(lambda: [kid["status"] for kid in scene.hapax.json("GET", f"{RUNS}?parent={w.turn['run']}", status=200)["items"]] == ["CANCELLED"] * 3,
 		"the children's end")
+	until(lambda: scene.hapax.json("GET", f"{RUNS}/{w.turn['run']}", status=200)["status"] == "CANCELLED", "its own end")
 
 
 @on_every_store

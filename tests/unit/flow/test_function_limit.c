@@ -121,6 +121,21 @@ static void test_a_rate_counts_a_run_once(void **state)
 	assert_is(w, LINE, "none");
 }
 
+/* Who waits for its time does not stand in line for a slot besides. */
+static void test_one_waits_for_one_thing(void **state)
+{
+	struct world *w = *state;
+
+	define(",'limits':{'concurrency':{'max':1},'rate':{'max':1,'per':'1h'}}");
+	start(w, 77, ADA);
+	start(w, 78, ADA);
+	start(w, 79, ADA);
+	assert_int_equal(claim(w, "1", 0), 1);
+	sql(w, "INSERT INTO hx_slot (name, holder, held, at, key) SELECT name, 78, 0, 0, key FROM hx_slot");
+	assert_int_equal(claim(w, "1", 0), 0);
+	assert_is(w, SLOTS, "77 1, 78 2, 79 2");
+}
+
 static void test_a_singleton(void **state)
 {
 	struct world *w = *state;
@@ -173,6 +188,7 @@ int main(int argc, char **argv)
 		TEST(test_a_worker_that_is_lost_keeps_it_until_its_lease_is_over),
 		TEST(test_who_leaves_the_line_leaves_nothing),
 		TEST(test_a_rate_counts_a_run_once),
+		TEST(test_one_waits_for_one_thing),
 		TEST(test_a_singleton),
 		TEST(test_a_start_is_put_off),
 	};
