@@ -381,11 +381,11 @@ static void drop_tries(struct function_work *w)
 static bool undoes_children(struct function_work *w)
 {
 	bool read = strcmp(w->row.status, RUN_CANCELLING) == 0 && w->seq == w->row.seq;
+	bool owed_after = work_to_undo(w) > 0 && w->row.last_owed > w->row.standing;
 
 	if ((!w->row.has_kids && !w->births) || w->held.p || has(w, is_unknown))
 		return false;
-	if (read && work_to_undo(w) > 0 &&
-	    w->row.last_owed > w->row.standing) /* mutant: children-undone-first -> if (0) */
+	if (read && owed_after) /* mutant: children-undone-first -> if (0) */
 		return false;
 	w->asks_standing = read;
 	w->due_at = read ? 0 : w->row.now;

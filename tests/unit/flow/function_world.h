@@ -98,6 +98,16 @@ static UNUSED void check_is(struct world *w, const struct db_stmt *stmt, const c
 		check_is(w, &stmt, wanted);                                                                            \
 	} while (0)
 
+/* The same of what a mutant breaks. */
+#define MUST_BE(w, text, wanted, broken)                                                                               \
+	do {                                                                                                           \
+		static const struct db_stmt stmt = {.name = "test_function_be", .sql = text, .in = "", .out = "t"};    \
+		unit_init(&(w)->unit, 0);                                                                              \
+		unit_add(&(w)->unit, UNIT_ANY, &stmt, 0, NULL);                                                        \
+		assert_int_equal(world_run(w), UNIT_WON);                                                              \
+		MUST_HOLD(slice_is(db_cell(&(w)->result.rows[0], 0, 0)->s, wanted), broken);                           \
+	} while (0)
+
 /* ---- tasks ---- */
 
 static UNUSED enum hx_code go(struct world *w, struct task *task)
