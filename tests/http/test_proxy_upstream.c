@@ -393,14 +393,14 @@ static void urls_that_cannot_be_used_say_why(void **state)
 	static const struct {
 		const char *url, *word;
 	} cases[] = {
-		{"https://a/path", "nothing behind"},
+		{"https://a/path", "nothing after"},
 		{"127.0.0.1:3000", "http://"},
 		{"ftp://a", "http://"},
 		{"http://", "http://"},
-		{"http:///", "nothing behind"},
-		{"http://a/path", "nothing behind"},
-		{"http://u:p@a", "nothing behind"},
-		{"http://a:0x1", "nothing behind"},
+		{"http:///", "nothing after"},
+		{"http://a/path", "nothing after"},
+		{"http://u:p@a", "nothing after"},
+		{"http://a:0x1", "nothing after"},
 		{"http://no-such-host.invalid", "resolved"},
 	};
 	struct proxy_options options = {.config = &gate.config, .store = gate.store, .clock = clock_system()};
