@@ -285,7 +285,7 @@ struct run_done {
  * the compensation from then on, and this is written back with the end.
  */
 struct run_stood {
-	bool set; /* false: nothing is being compensated */
+	int64_t set; /* 0: nothing is being compensated. No bool: what is in a gap counts (task/shape.h) */
 	int64_t attempt;
 	int64_t started_at;         /* 0: it was never begun */
 	struct slice status, error; /* .p NULL: none */

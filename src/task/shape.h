@@ -17,6 +17,9 @@
  *   TASK      a task, which counts as its kind says; what stands after its end in the same memory is an earlier one's
  *
  * A pointer that is not named counts as an address. That is right for whatever is there for the whole walk.
+ *
+ * The gaps between fields count, too. A struct that a function returns by value has in them what was on the stack, which may be
+ * another in the next walk: such a one has no gaps, or is filled where it stands.
  */
 #pragma once
 
