@@ -166,12 +166,13 @@ async function call(method, where, headers, body, signal, plain) {
 	return plain ? text : value;
 }
 
-// What will be asked for in a moment can be on its way already; it is taken once.
+// What will be asked for in a moment can be on its way already; it is taken once. What failed, or was asked before somebody
+// logged in, is asked again.
 const ahead = new Map();
 export function look_ahead(where) {
 	const answer = call("GET", where, { Accept: "application/json" });
-	answer.catch(() => {});
 	ahead.set(where, answer);
+	answer.catch(() => ahead.delete(where));
 }
 export function get(where, signal) {
 	const answer = ahead.get(where);
@@ -195,6 +196,7 @@ export async function who() {
 // The key is sent once, and not kept here: the browser gets a cookie for it that no script can read.
 export async function log_in(key) {
 	session.now = await call("POST", "session", { Authorization: "Bearer " + key });
+	ahead.clear();
 }
 export async function log_out() {
 	await call("DELETE", "session", {});

@@ -36,7 +36,7 @@ for name in sys.argv[1:]:
     print(name, next(ports))' "$@"
 }
 
-# Makes a tree with the program and the examples, on free ports, and goes there. The page is in page.md.
+# Makes a tree with the program, the clients and the examples, on free ports, and goes there. The page is in page.md.
 walk_begin() { # page
 	local name port tool moves=
 	build=${HAPAX_BUILD:-$PWD/build}
@@ -53,7 +53,7 @@ walk_begin() { # page
 	trap 'exit 143' TERM INT
 	mkdir "$dir/build"
 	ln -s "$build/hapax" "$dir/build/hapax"
-	cp -r examples "$dir/"
+	cp -r examples clients "$dir/"
 	cp "$1" "$dir/page.md"
 	cd "$dir" || exit 1
 	while read -r name port; do
