@@ -191,7 +191,7 @@ def test_events_and_decisions(scene):
 	scene.verb(w, "events/pay", {"id": "1", "data": 1}, status=202)
 	scene.verb(w, "events/pay", {"id": "2", "data": 2}, status=202)
 	assert scene.verb(w, "events/pay", {"id": "1", "data": 1}, status=200)["duplicate"] is True
-	answer = w.write(entry("event", "p", event="pay"), entry("event", "p", n=1, event="pay"), entry("event", "p", n=2, event="pay", timeoutMs=50))
+	answer = w.write(entry("event", "p", event="pay"), entry("event", "p", n=1, event="pay"), entry("event", "p", n=2, event="pay", timeoutMs=700))
 	assert [(e["n"], e["output"]) for e in answer["completed"]] == [(0, 1), (1, 2)], "the oldest first"
 	w.write(entry("approval", "ok?"), end=suspended(("approval", "ok?")))
 	assert scene.why(w) == "RUN_APPROVAL" and scene.attention(w) == ["approval"]
