@@ -375,27 +375,33 @@ static void say_silent(struct drill *d, struct trial_report *r)
 	leave_out(r, arena_copy(d->arena, strbuf_slice(&words)).p);
 }
 
+/* NULL: there is no memory, and it is said. */
+static struct trial_story *never_was(struct drill *d, const struct user_rule *rule, struct hx_error *err)
+{
+	struct trial_story *story = arena_zalloc(d->arena, sizeof *story);
+	LOCAL_STRBUF(words, 1000);
+
+	if (!story) {
+		(void)arena_error(d->arena, err);
+		return NULL;
+	}
+	strbuf_addf(&words, "what is to be sometimes never was: %s", rule->text);
+	story->rule = RULE_SOMETIMES;
+	story->scenario = story->workflow = d->function;
+	story->broken = arena_copy(d->arena, strbuf_slice(&words)).p;
+	story->shortest = true;
+	story->file = rule->file;
+	story->line = rule->line;
+	return story;
+}
+
 static void check_sometimes(struct drill *d, struct walk *w, struct hx_error *err)
 {
 	const struct user_rules *rules = &d->world->rules;
 
-	for (size_t i = 0; i < rules->n && !w->story; i++) {
-		if (rules->items[i].kind != RULE_IS_SOMETIMES || d->own_reached & 1u << i)
-			continue;
-		w->story = arena_zalloc(d->arena, sizeof *w->story);
-		if (!w->story) {
-			(void)arena_error(d->arena, err);
-			return;
-		}
-		LOCAL_STRBUF(words, 1000);
-		strbuf_addf(&words, "what is to be sometimes never was: %s", rules->items[i].text);
-		w->story->rule = RULE_SOMETIMES;
-		w->story->scenario = w->story->workflow = d->function;
-		w->story->broken = arena_copy(d->arena, strbuf_slice(&words)).p;
-		w->story->shortest = true;
-		w->story->file = rules->items[i].file;
-		w->story->line = rules->items[i].line;
-	}
+	for (size_t i = 0; i < rules->n && !w->story; i++)
+		if (rules->items[i].kind == RULE_IS_SOMETIMES && !(d->own_reached & 1u << i))
+			w->story = never_was(d, &rules->items[i], err);
 }
 
 static void fill(struct drill *d, const struct walk *w, struct trial_report *r)

@@ -208,8 +208,8 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_RENAMED, TEXT, renamed, "r.renamed")                                                                     \
 	X(RUN_LIMIT_KEY, TEXT, limit_key, "r.limit_key")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
-#define RUN_STOPPED RUN_COLUMNS    /* of what is read alone, and not listed: RUN_IS_STOPPED */
-#define RUN_SLOT (RUN_COLUMNS + 1) /* the same: SLOT_OF_ACTION */
+#define RUN_STOPPED RUN_COLUMNS         /* of what is read alone, and not listed: RUN_IS_STOPPED */
+#define RUN_LINE_SLOT (RUN_COLUMNS + 1) /* the same: SLOT_OF_ACTION */
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);

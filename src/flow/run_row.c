@@ -89,7 +89,8 @@ static void take_run(const struct db_value *cells, struct arena *arena, struct r
 	row->now = cells[RUN_NOW].i;
 	row->stopped = cells[RUN_STOPPED].i != 0;
 	row->line = 0;
-	if (cells[RUN_SLOT].type == DB_TEXT && slot_of_action_read(cells[RUN_SLOT].s, &row->line, &row->line_action))
+	if (cells[RUN_LINE_SLOT].type == DB_TEXT &&
+	    slot_of_action_read(cells[RUN_LINE_SLOT].s, &row->line, &row->line_action))
 		row->line_action = arena_copy(arena, row->line_action);
 	row->status = run_status_of(cells[RUN_STATUS].s);
 	row->owned = cells[RUN_OWNER].type != DB_NULL;
