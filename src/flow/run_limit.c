@@ -139,14 +139,15 @@ int64_t run_line_after(const struct run_drive *d)
 /* Takes what the call needs that it begins; if that is full, nothing of the move has happened. */
 static void add_action(const struct run_drive *d, struct unit *unit)
 {
+	const int64_t run = d->row.subject, op = d->stamp.op;
+
 	if (!d->holding && run_has_lines(&d->row))
-		slot_stands(unit, d->row.subject, d->row.line); /* mutant: line-unseen -> ; */
+		slot_stands(unit, run, d->row.line); /* mutant: line-unseen -> ; */
 	if (d->act_rate.name && !d->move.queues)
-		rate_take(unit, &d->act_rate, d->row.subject,
-			  d->stamp.op); /* mutant: action-rate-outside-the-claim -> ; */
+		rate_take(unit, &d->act_rate, run, op); /* mutant: action-rate-outside-the-claim -> ; */
 	if (d->act.name) {
 		slot_lock(unit, &d->act);
-		slot_take(unit, &d->act, d->row.subject, d->stamp.at.ms); /* mutant: action-outside-the-claim */
+		slot_take(unit, &d->act, run, d->stamp.at.ms); /* mutant: action-outside-the-claim */
 	}
 }
 
