@@ -8,20 +8,17 @@
 #include "base/utf8.h"
 #include "engine/batch_keeper.h"
 #include "engine/engine.h"
-#include "engine/feeder.h"
 
 #define TURN_BYTES_MAX (96u << 20)
 #define TEXT_BYTES_MAX (64u << 10) /* what a tenure keeps beside its turns */
 #define WHY_BYTES_MAX 500          /* of the reason why a cleanup has failed */
-#define BATCH_POLL_MS 2000         /* for those that other nodes have made due, should their notification be lost */
 #define BATCHES_SLICE 8
 #define DRAIN_LOOK_MS 5
 #define UNKNOWN_TELL_MS 10000 /* one line for all definitions that are not known here */
 
 struct batches {
-	const struct engine_parts *parts;
-	struct batch_policy policy;
 	struct feeder feeder;
+	struct batch_policy policy;
 	_Atomic size_t tenures_n;
 	_Atomic bool draining;
 	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
@@ -56,28 +53,18 @@ struct turn {
 	};
 };
 
-static void batches_scan_due(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
-{
-	batch_scan_due(unit, limit);
-}
-
-static void batches_next_due(const struct due_source *source UNUSED, struct unit *unit)
-{
-	batch_next_due(unit);
-}
-
 static const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
 {
 	const struct batches *batches = context;
 
-	return definitions_batch_version(batches->parts->definitions, workflow, version);
+	return definitions_batch_version(batches->feeder.parts->definitions, workflow, version);
 }
 
 static int64_t fence_floor(const void *context)
 {
 	const struct batches *batches = context;
 
-	return atomic_load(batches->parts->fence_floor);
+	return atomic_load(batches->feeder.parts->fence_floor);
 }
 
 /* ---- what came of a turn ---- */
@@ -85,12 +72,12 @@ static int64_t fence_floor(const void *context)
 /* Such a batch is tried again and again: what is worth a line is that there are any. */
 static void tell_unknown(struct batches *batches, const struct batch_lead *lead, const char *id)
 {
-	int64_t now_ns = clock_mono(batches->parts->clock).ns, told_ns = atomic_load(&batches->told_unknown_ns);
+	int64_t now_ns = clock_mono(batches->feeder.parts->clock).ns, told_ns = atomic_load(&batches->told_unknown_ns);
 
 	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
 		return;
 	if (atomic_compare_exchange_strong(&batches->told_unknown_ns, &told_ns, now_ns))
-		log_warn(batches->parts->log,
+		log_warn(batches->feeder.parts->log,
 			 lead->row.machine ? "a batch is left to a program that has its functions"
 					   : "a batch's definition is not known here: it is looked for",
 			 log_text("id", id), log_slice("workflow", lead->missing_workflow),
@@ -100,8 +87,8 @@ static void tell_unknown(struct batches *batches, const struct batch_lead *lead,
 /* Losing a race for a batch, and being stopped, is not worth a line. */
 static void tell_led(struct batches *batches, const struct batch_lead *lead, const char *id, enum hx_code code)
 {
-	struct engine_metrics *metrics = batches->parts->metrics;
-	struct log *log = batches->parts->log;
+	struct engine_metrics *metrics = batches->feeder.parts->metrics;
+	struct log *log = batches->feeder.parts->log;
 	bool fenced = lead->fenced || code == HX_STALE_FENCE;
 
 	atomic_fetch_add(&metrics->batches_driven, code == HX_OK && lead->holding && lead->next == LEAD_OVER);
@@ -133,9 +120,9 @@ static void count_item(struct engine_metrics *metrics, const struct batch_hand *
 /* That the batch is another's by now is for the lead to tell. */
 static void tell_worked(struct batches *batches, const struct batch_hand *hand, const char *id, enum hx_code code)
 {
-	struct log *log = batches->parts->log;
+	struct log *log = batches->feeder.parts->log;
 
-	count_item(batches->parts->metrics, hand);
+	count_item(batches->feeder.parts->metrics, hand);
 	if (hand->late)
 		log_warn(log, "an item was done after it had been cancelled or given up: it is not charged",
 			 log_text("id", id), log_int("item", hand->n));
@@ -150,7 +137,7 @@ static void tell_worked(struct batches *batches, const struct batch_hand *hand, 
 static void tell_cleaned(struct batches *batches, const struct batch_clean *clean, const char *id, enum hx_code code)
 {
 	if (clean->failed && code != HX_STOPPING)
-		log_warn(batches->parts->log,
+		log_warn(batches->feeder.parts->log,
 			 "what cancelled items have left behind was not deleted: it is tried again", log_text("id", id),
 			 log_int("from", clean->from), log_slice("why", clean->why),
 			 log_text("code", hx_code_name(code ? code : HX_ACTION_FAILED)));
@@ -246,7 +233,7 @@ static void keep_texts(struct tenure *t)
 		t->hold.requester = copy(&t->arena, hold->requester);
 		t->hold.trace = copy(&t->arena, hold->trace);
 		t->hold.ledger_prefix = copy(&t->arena, hold->ledger_prefix);
-		t->keeper = batch_keeper_start(t->batches->parts->lanes, hold);
+		t->keeper = batch_keeper_start(t->batches->feeder.parts->lanes, hold);
 	}
 	t->hold.since = hold->since;
 	*hold = t->hold;
@@ -285,13 +272,13 @@ static struct turn *turn_new(struct tenure *t, enum batch_turn kind)
 		batch_hand_init(&turn->hand, hold, &turn->arena);
 	else
 		batch_clean_init(&turn->clean, hold, batch_tenure_slice(&t->turns), &turn->arena);
-	atomic_fetch_add(&t->batches->parts->metrics->batch_turns, 1);
+	atomic_fetch_add(&t->batches->feeder.parts->metrics->batch_turns, 1);
 	return turn;
 }
 
 static void turn_free(struct turn *turn)
 {
-	atomic_fetch_sub(&turn->tenure->batches->parts->metrics->batch_turns, 1);
+	atomic_fetch_sub(&turn->tenure->batches->feeder.parts->metrics->batch_turns, 1);
 	arena_release(&turn->arena);
 	free(turn);
 }
@@ -305,7 +292,7 @@ static bool begin_turn(struct tenure *t, enum batch_turn kind)
 
 	if (!turn)
 		return false;
-	if (lane_submit_own(lanes_of(t->batches->parts->lanes, home), &turn->seat) == HX_OK)
+	if (lane_submit_own(lanes_of(t->batches->feeder.parts->lanes, home), &turn->seat) == HX_OK)
 		return true;
 	turn_free(turn);
 	return false;
@@ -407,10 +394,10 @@ bool batches_tear_down(struct batches *batches, const struct batch_hold *hold, v
 
 void batches_drain(struct batches *batches, int64_t wait_ms)
 {
-	struct mono_time until = mono_add_ms(clock_mono(batches->parts->clock), wait_ms);
+	struct mono_time until = mono_add_ms(clock_mono(batches->feeder.parts->clock), wait_ms);
 
 	atomic_store(&batches->draining, true);
-	while (atomic_load(&batches->tenures_n) && clock_mono(batches->parts->clock).ns < until.ns)
+	while (atomic_load(&batches->tenures_n) && clock_mono(batches->feeder.parts->clock).ns < until.ns)
 		nanosleep(&(struct timespec){.tv_nsec = DRAIN_LOOK_MS * 1000000}, NULL);
 }
 
@@ -419,35 +406,25 @@ const struct batch_policy *batches_policy(const struct batches *batches)
 	return &batches->policy;
 }
 
-enum hx_code batches_start(const struct engine_parts *parts, struct batches **ret_batches, struct hx_error *err)
+static void batches_prepare(void *part, struct engine_parts *parts)
 {
-	static const struct feed feed = {
-		{"batches", BATCH_TOPIC, BATCH_POLL_MS, batches_scan_due, batches_next_due, NULL},
-		BATCHES_MAX + FEEDER_RESTING_MAX,
-		BATCHES_SLICE,
-		batches_begin};
-	struct batches *batches = calloc(1, sizeof *batches);
-	enum hx_code code;
+	struct batches *batches = part;
 
-	if (!batches)
-		return error_set(err, HX_NO_MEMORY, "the batches");
-	batches->parts = parts;
 	batches->policy = (struct batch_policy){parts->config->lease_ms, machine_of, batches, fence_floor};
-	code = feeder_start(&batches->feeder, &feed, parts->lanes, parts->clock, batches, err);
-	return HAND_OVER(code, batches, batches_free, ret_batches);
+	parts->batches = batches;
 }
 
-void batches_close(struct batches *batches)
+static void batches_release(void *part)
 {
-	if (batches)
-		feeder_close(&batches->feeder);
-}
+	struct batches *batches = part;
 
-void batches_free(struct batches *batches)
-{
-	if (!batches)
-		return;
 	ASSERT(atomic_load(&batches->tenures_n) == 0); /* the lanes have ended every turn */
-	feeder_release(&batches->feeder);
-	free(batches);
 }
+
+const struct feed batches_feed = {&batch_due_source,
+				  BATCHES_MAX + FEEDER_RESTING_MAX,
+				  BATCHES_SLICE,
+				  batches_begin,
+				  .size = sizeof(struct batches),
+				  .prepare = batches_prepare,
+				  .release = batches_release};

@@ -20,7 +20,7 @@
 
 #include "base/log.h"
 #include "engine/definitions.h"
-#include "engine/parts.h"
+#include "engine/feeder.h"
 #include "flow/batch_tenure.h"
 #include "task/lanes.h"
 
@@ -29,17 +29,12 @@ struct batches;
 
 #define BATCHES_MAX 64
 
-enum hx_code batches_start(const struct engine_parts *parts, struct batches **ret_batches,
-			   struct hx_error *err) HX_MUST_CHECK;
+extern const struct feed batches_feed;
 /*
  * Before the lanes are stopped: no item is begun any more, and each batch is let go as soon as its calls have ended, so that others
  * need not wait out its lease. Returns when all of them are, or after wait_ms.
  */
 void batches_drain(struct batches *batches, int64_t wait_ms);
-/* From now on none is begun that is not under way. Takes NULL. */
-void batches_close(struct batches *batches);
-/* After the lanes have stopped. Takes NULL. */
-void batches_free(struct batches *batches);
 const struct batch_policy *batches_policy(const struct batches *batches);
 /*
  * From any thread: one whose holder's time is over. Nothing happens when it is under way here; without room a later sweep

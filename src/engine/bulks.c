@@ -2,11 +2,9 @@
 #include "engine/bulks.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/id.h"
 #include "base/log.h"
-#include "engine/feeder.h"
 #include "engine/runs.h"
 #include "flow/bulk_hand.h"
 #include "flow/bulk_select.h"
@@ -14,17 +12,10 @@
 
 #define SLICE 16
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
-#define POLL_MS 1000
 #define LEAD_BYTES_MAX (256u << 20)
 #define HAND_BYTES_MAX (512u << 20)
 
 _Static_assert(BULK_TOPIC != FUNCTION_TOPIC, "a turn of a function is no reason to look for bulks");
-
-struct bulks {
-	const struct engine_parts *parts;
-	struct feeder feeder;
-	_Atomic bool closed;
-};
 
 struct bulk_work;
 
@@ -41,7 +32,6 @@ struct bulk_work {
 	struct fed fed;
 	struct bulk_select lead;
 	struct single finish;
-	struct bulks *bulks;
 	_Atomic int hands;    /* that are not done; the one who begins them counts as one */
 	_Atomic bool trouble; /* something has to be tried again */
 	struct hand_seat seats[BULK_HANDS];
@@ -49,7 +39,7 @@ struct bulk_work {
 
 static struct lane *lane_of(const struct bulk_work *work, int64_t hand)
 {
-	return lanes_of(work->bulks->parts->lanes, work->fed.subject + hand);
+	return lanes_of(work->fed.feeder->parts->lanes, work->fed.subject + hand);
 }
 
 /* ---- the end ---- */
@@ -97,9 +87,9 @@ static void begin_hand(struct hand_seat *hand, int64_t after)
 
 	arena_init(&hand->arena, HAND_BYTES_MAX);
 	bulk_hand_init(&hand->hand, work->fed.subject, hand->number, BULK_HANDS, after,
-		       runs_policy(work->bulks->parts->runs), &hand->arena);
+		       runs_policy(work->fed.feeder->parts->runs), &hand->arena);
 	hand->seat = (struct seat){.task = &hand->hand.task, .done = bulks_hand_done};
-	if (atomic_load(&work->bulks->closed) || lane_submit_own(lane_of(work, hand->number), &hand->seat)) {
+	if (feeder_is_closed(work->fed.feeder) || lane_submit_own(lane_of(work, hand->number), &hand->seat)) {
 		atomic_store(&work->trouble, true);
 		arena_release(&hand->arena);
 		hand_left(work);
@@ -141,7 +131,7 @@ static void bulks_led(struct seat *seat, enum hx_code code)
 
 	if (code && code != HX_CLAIM_FAILED && code != HX_STOPPING) {
 		id_format("bulk", work->fed.subject, id);
-		log_warn(work->bulks->parts->log, "a bulk was not looked at", log_text("id", id),
+		log_warn(work->fed.feeder->parts->log, "a bulk was not looked at", log_text("id", id),
 			 log_text("code", hx_code_name(code)));
 	}
 	if (code)
@@ -154,54 +144,14 @@ static void bulks_led(struct seat *seat, enum hx_code code)
 
 static bool bulks_begin(void *context, int64_t subject)
 {
-	struct bulks *bulks = context;
-	struct bulk_work *work = fed_new(&bulks->feeder, subject, sizeof *work, LEAD_BYTES_MAX);
+	struct bulk_work *work = fed_new(context, subject, sizeof *work, LEAD_BYTES_MAX);
 
 	if (!work)
 		return false;
-	work->bulks = bulks;
 	work->lead.spec.subject = subject;
 	work->lead.arena = &work->fed.arena;
 	bulk_select_init(&work->lead);
 	return fed_begin(&work->fed, &work->lead.task, bulks_led);
 }
 
-static void bulks_scan(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
-{
-	bulk_scan_due(unit, limit);
-}
-
-static void bulks_next(const struct due_source *source UNUSED, struct unit *unit)
-{
-	bulk_next_due(unit);
-}
-
-enum hx_code bulks_start(const struct engine_parts *parts, struct bulks **ret_bulks, struct hx_error *err)
-{
-	static const struct feed feed = {
-		{"bulks", BULK_TOPIC, POLL_MS, bulks_scan, bulks_next, NULL}, UNDER_WAY_MAX, SLICE, bulks_begin};
-	struct bulks *bulks = calloc(1, sizeof *bulks);
-	enum hx_code code;
-
-	if (!bulks)
-		return error_set(err, HX_NO_MEMORY, "the bulks");
-	bulks->parts = parts;
-	code = feeder_start(&bulks->feeder, &feed, parts->lanes, parts->clock, bulks, err);
-	return HAND_OVER(code, bulks, bulks_free, ret_bulks);
-}
-
-void bulks_close(struct bulks *bulks)
-{
-	if (!bulks)
-		return;
-	atomic_store(&bulks->closed, true);
-	feeder_close(&bulks->feeder);
-}
-
-void bulks_free(struct bulks *bulks)
-{
-	if (!bulks)
-		return;
-	feeder_release(&bulks->feeder);
-	free(bulks);
-}
+const struct feed bulks_feed = {&bulk_due_source, UNDER_WAY_MAX, SLICE, bulks_begin, .size = sizeof(struct feeder)};

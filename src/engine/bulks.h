@@ -8,14 +8,6 @@
  */
 #pragma once
 
-#include "base/error.h"
-#include "engine/parts.h"
+#include "engine/feeder.h"
 
-struct bulks;
-
-enum hx_code bulks_start(const struct engine_parts *parts, struct bulks **ret_bulks,
-			 struct hx_error *err) HX_MUST_CHECK;
-/* From now on none is begun. Takes NULL. */
-void bulks_close(struct bulks *bulks);
-/* After the lanes have stopped. Takes NULL. */
-void bulks_free(struct bulks *bulks);
+extern const struct feed bulks_feed;

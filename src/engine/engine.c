@@ -20,6 +20,7 @@
 #include "engine/notify.h"
 #include "engine/readers.h"
 #include "engine/retention.h"
+#include "engine/run_asked.h"
 #include "engine/runs.h"
 #include "engine/schedules.h"
 #include "gate/sweeper.h"
@@ -28,6 +29,11 @@
 #define RESOLVE_MS 5000
 #define GATE_SWEEP_EVERY_MS 60000
 #define STORE_LOOK_MS 1000 /* on an idle node nobody else would notice that the store is lost */
+
+/* In the order in which they start; each may count on those before it. They are closed and freed alike (feeder.h). */
+static const struct feed *const feeds[] = {&dispatcher_feed, &runs_feed,      &run_asked_feed, &functions_feed,
+					   &batches_feed,    &schedules_feed, &bulks_feed};
+#define FEEDS_N (sizeof feeds / sizeof *feeds)
 
 struct engine {
 	struct engine_options options;
@@ -41,7 +47,7 @@ struct engine {
 	_Atomic int64_t fence_floor; /* fences.h */
 	struct notify *notify;       /* NULL on SQLite: there is no other node */
 	struct janitors janitors;
-	struct dispatcher dispatcher;
+	struct feeder *fed[FEEDS_N]; /* those that were started */
 	struct retention *retention;
 	struct changers changers; /* and the configuration in force */
 	struct backlog backlog;
@@ -209,18 +215,10 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 		code = error_set(err, HX_INTERNAL, "the node's heartbeat cannot be started");
 	if (!code && e->notify)
 		code = notify_start(e->notify, &e->lanes, err);
-	if (!code && dispatcher_start(&e->dispatcher, &e->parts))
-		code = error_set(err, HX_INTERNAL, "the dispatcher cannot be started");
-	if (!code)
-		code = runs_start(&e->parts, &e->parts.runs, err);
-	if (!code)
-		code = functions_start(&e->parts, &e->parts.functions, err);
-	if (!code)
-		code = batches_start(&e->parts, &e->parts.batches, err);
-	if (!code)
-		code = schedules_start(&e->parts, &e->parts.schedules, err);
-	if (!code)
-		code = bulks_start(&e->parts, &e->parts.bulks, err);
+	for (size_t i = 0; i < FEEDS_N && !code; i++) {
+		e->fed[i] = feeder_new(feeds[i], &e->parts, err);
+		code = e->fed[i] ? HX_OK : HX_NO_MEMORY;
+	}
 	if (!code)
 		code = retention_start(&e->parts, &e->retention, err);
 	if (!code && janitors_start(&e->janitors, &e->parts))
@@ -336,12 +334,8 @@ static int64_t drain_batches(struct engine *engine, int64_t drain_ms)
 
 void engine_begin_no_more(struct engine *engine)
 {
-	runs_close(engine->parts.runs);
-	functions_close(engine->parts.functions);
-	batches_close(engine->parts.batches);
-	schedules_close(engine->parts.schedules);
-	bulks_close(engine->parts.bulks);
-	feeder_close(&engine->dispatcher.feeder);
+	for (size_t i = 0; i < FEEDS_N; i++)
+		feeder_close(engine->fed[i]);
 }
 
 void engine_stop(struct engine *engine, int64_t drain_ms)
@@ -372,12 +366,8 @@ void engine_free(struct engine *engine)
 	gate_sweeper_free(engine->gate_sweeper);
 	gate_store_free(engine->parts.gate_store);
 	retention_free(engine->retention);
-	schedules_free(engine->parts.schedules);
-	bulks_free(engine->parts.bulks);
-	batches_free(engine->parts.batches);
-	functions_free(engine->parts.functions);
-	runs_free(engine->parts.runs);
-	feeder_release(&engine->dispatcher.feeder);
+	for (size_t i = FEEDS_N; i > 0; i--)
+		feeder_free(engine->fed[i - 1]);
 	janitors_release(&engine->janitors);
 	port_free(engine->parts.port);
 	readers_free(engine->parts.readers);

@@ -11,7 +11,7 @@
 /* Under the mutex. */
 static void end_rests(struct feeder *f)
 {
-	struct mono_time now = clock_mono(f->clock);
+	struct mono_time now = clock_mono(f->parts->clock);
 	size_t over = 0;
 
 	while (over < f->resting_n && f->resting[over].until.ns <= now.ns)
@@ -36,9 +36,9 @@ static void look_again(struct feeder *f)
 		return;
 	/* Whatever is under way may be still due, because it rests, or has yet to be claimed: it must not hide the rest. */
 	limit = f->feed.slice + f->under_way.n;
-	due_watch_init(&f->watch, &f->feed.source, limit < DUE_WATCH_MAX ? (int64_t)limit : DUE_WATCH_MAX, f->pause_ms);
+	due_watch_init(&f->watch, &f->source, limit < DUE_WATCH_MAX ? (int64_t)limit : DUE_WATCH_MAX, f->pause_ms);
 	/* Refused only when the lane ends. */
-	f->watching = lane_submit_own(f->lanes->lanes[0], &f->seat) == HX_OK;
+	f->watching = lane_submit_own(f->parts->lanes->lanes[0], &f->seat) == HX_OK;
 }
 
 /* What is not under way here goes to the front of the watch's list; returns how much that is. */
@@ -79,20 +79,36 @@ static void found(struct seat *seat, enum hx_code code)
 	pthread_mutex_unlock(&f->mutex);
 }
 
-enum hx_code feeder_start(struct feeder *f, const struct feed *feed, struct lanes *lanes, struct clock *clock,
-			  void *context, struct hx_error *err)
+/* All of it, but it does not look yet. */
+static enum hx_code feeder_init(struct feeder *f, const struct feed *feed, const struct engine_parts *parts,
+				void *context, struct hx_error *err)
 {
 	ASSERT(feed->slice < DUE_WATCH_MAX && feed->slice <= feed->under_way_max &&
 	       FEEDER_RESTING_MAX + feed->slice <= feed->under_way_max);
-	*f = (struct feeder){.feed = *feed, .lanes = lanes, .clock = clock, .context = context};
-	f->feed.source.context = context;
+	*f = (struct feeder){.feed = *feed, .source = *feed->source, .parts = parts, .context = context};
+	f->source.left = feed->left;
+	f->source.context = context;
 	f->seat = (struct seat){.task = &f->watch.task, .done = found};
 	if (id_set_init(&f->under_way, feed->under_way_max))
-		return error_set(err, HX_NO_MEMORY, "the %s", feed->source.name);
+		return error_set(err, HX_NO_MEMORY, "the %s", feed->source->name);
 	pthread_mutex_init(&f->mutex, NULL);
+	return HX_OK;
+}
+
+static void first_look(struct feeder *f)
+{
 	LOCKED(&f->mutex);
 	look_again(f);
-	return HX_OK;
+}
+
+enum hx_code feeder_start(struct feeder *f, const struct feed *feed, const struct engine_parts *parts, void *context,
+			  struct hx_error *err)
+{
+	enum hx_code code = feeder_init(f, feed, parts, context, err);
+
+	if (!code)
+		first_look(f);
+	return code;
 }
 
 void feeder_release(struct feeder *f)
@@ -101,6 +117,34 @@ void feeder_release(struct feeder *f)
 		return;
 	pthread_mutex_destroy(&f->mutex);
 	id_set_release(&f->under_way);
+}
+
+struct feeder *feeder_new(const struct feed *feed, struct engine_parts *parts, struct hx_error *err)
+{
+	struct feeder *part = calloc(1, feed->size);
+
+	ASSERT(feed->size >= sizeof *part);
+	if (!part) {
+		(void)error_set(err, HX_NO_MEMORY, "the %s", feed->source->name);
+	} else if (feeder_init(part, feed, parts, part, err)) {
+		free(part);
+		part = NULL;
+	} else {
+		if (feed->prepare)
+			feed->prepare(part, parts);
+		first_look(part);
+	}
+	return part;
+}
+
+void feeder_free(struct feeder *part)
+{
+	if (!part)
+		return;
+	if (part->feed.release)
+		part->feed.release(part);
+	feeder_release(part);
+	free(part);
 }
 
 bool feeder_take(struct feeder *f, int64_t subject)
@@ -123,10 +167,16 @@ void feeder_offer(struct feeder *f, int64_t subject)
 
 void feeder_close(struct feeder *f)
 {
-	if (!f->under_way.slots)
+	if (!f)
 		return;
 	LOCKED(&f->mutex);
 	f->closed = true;
+}
+
+bool feeder_is_closed(struct feeder *f)
+{
+	LOCKED(&f->mutex);
+	return f->closed;
 }
 
 int64_t feeder_rest_ms(enum hx_code code)
@@ -138,7 +188,7 @@ void feeder_ended(struct feeder *f, int64_t subject, int64_t rest_ms)
 {
 	LOCKED(&f->mutex);
 	if (rest_ms && f->resting_n < FEEDER_RESTING_MAX) {
-		f->resting[f->resting_n].until = mono_add_ms(clock_mono(f->clock), rest_ms);
+		f->resting[f->resting_n].until = mono_add_ms(clock_mono(f->parts->clock), rest_ms);
 		f->resting[f->resting_n++].subject = subject;
 	} else {
 		(void)id_set_remove(&f->under_way, subject); /* it is there: F1 */
@@ -170,7 +220,7 @@ bool fed_begin(struct fed *fed, struct task *task, void (*done)(struct seat *, e
 {
 	fed->seat.task = task;
 	fed->seat.done = done;
-	if (lane_submit_own(lanes_of(fed->feeder->lanes, fed->subject), &fed->seat) == HX_OK)
+	if (lane_submit_own(lanes_of(fed->feeder->parts->lanes, fed->subject), &fed->seat) == HX_OK)
 		return true;
 	fed_free(fed);
 	return false;

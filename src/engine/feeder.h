@@ -1,6 +1,7 @@
 /*
  * The feeder: finds what is due and has it begun, each thing at most once at a time on this node, a bounded number of them.
- * Jobs, runs and what retention lets go are fed by one each.
+ * Jobs, runs and what retention lets go are fed by one each. A part of the engine that is a feeder, and what its work needs besides,
+ * is one block of memory which begins with the feeder (feeder_new()): engine.c starts, closes and frees all of these alike.
  *
  *   watch (flow/due_watch.h) ─ ids ─▶ begin() for each that is not under way here … feeder_ended() ─▶ watch again
  *
@@ -20,6 +21,7 @@
 #include <pthread.h>
 
 #include "base/id_set.h"
+#include "engine/parts.h"
 #include "flow/due_watch.h"
 #include "task/lanes.h"
 
@@ -28,17 +30,23 @@
 
 /* What is fed, and how much of it. */
 struct feed {
-	struct due_source source; /* its context is that of the feeder */
-	size_t under_way_max;     /* at least slice and FEEDER_RESTING_MAX */
-	size_t slice;             /* found at once */
+	const struct due_source *source;
+	size_t under_way_max; /* at least slice and FEEDER_RESTING_MAX */
+	size_t slice;         /* found at once */
 	/* In a lane's thread. Starts work on it, which ends with one feeder_ended(). False: it cannot now, and has not. */
 	bool (*begin)(void *context, int64_t subject);
+	struct slice (*left)(const void *context); /* of the source */
+	/* Of feeder_new(). */
+	size_t size;
+	void (*prepare)(void *part,
+			struct engine_parts *parts); /* before anything is found; makes itself known. May be NULL */
+	void (*release)(void *part);                 /* what prepare made. May be NULL */
 };
 
 struct feeder {
 	struct feed feed;
-	struct lanes *lanes;
-	struct clock *clock;
+	struct due_source source;
+	const struct engine_parts *parts; /* of these only lanes and clock are the feeder's */
 	void *context;
 	struct seat seat;
 	struct due_watch watch;
@@ -56,8 +64,12 @@ struct feeder {
 };
 
 /* Without memory: HX_NO_MEMORY, with the feed's name as its words (err may be NULL). */
-enum hx_code feeder_start(struct feeder *feeder, const struct feed *feed, struct lanes *lanes, struct clock *clock,
+enum hx_code feeder_start(struct feeder *feeder, const struct feed *feed, const struct engine_parts *parts,
 			  void *context, struct hx_error *err) HX_MUST_CHECK;
+/* A part of the engine: feed->size bytes, zero but for the feeder, which has begun. NULL: no memory. */
+struct feeder *feeder_new(const struct feed *feed, struct engine_parts *parts, struct hx_error *err);
+/* After the lanes have stopped. Takes NULL. */
+void feeder_free(struct feeder *part);
 /* After the lanes have stopped. Safe on a zeroed struct. */
 void feeder_release(struct feeder *feeder);
 /*
@@ -68,8 +80,9 @@ bool feeder_take(struct feeder *feeder, int64_t subject);
 bool feeder_has_room(struct feeder *feeder);
 /* From any thread: takes it, and begins it. */
 void feeder_offer(struct feeder *feeder, int64_t subject);
-/* From any thread: from now on nothing new is begun; what is under way goes on. Safe on a zeroed struct. */
+/* From any thread: from now on nothing new is begun; what is under way goes on. Takes NULL. */
 void feeder_close(struct feeder *feeder);
+bool feeder_is_closed(struct feeder *feeder);
 /* What could not be begun, or held, may still be due: it is not reached for again at once, whatever the reason. Otherwise 0. */
 int64_t feeder_rest_ms(enum hx_code code);
 /* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */

@@ -1,19 +1,14 @@
 /* See functions.h. */
 #include "engine/functions.h"
 
-#include <stdlib.h>
-
 #include "base/id.h"
 #include "engine/engine.h"
-#include "engine/feeder.h"
 
 #define LOOK_BYTES_MAX (192u << 20)
-#define POLL_MS 2000 /* for what other nodes have made due, should their notification be lost */
 #define SLICE 256
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
 
 struct functions {
-	const struct engine_parts *parts;
 	struct feeder feeder;
 };
 
@@ -22,19 +17,9 @@ struct look {
 	struct function_look look;
 };
 
-static void scan_due(const struct due_source *source UNUSED, struct unit *unit, int64_t limit)
-{
-	function_scan_due(unit, limit);
-}
-
-static void next_due(const struct due_source *source UNUSED, struct unit *unit)
-{
-	function_next_due(unit);
-}
-
 static void tell(const struct look *look, enum hx_code code)
 {
-	const struct engine_parts *parts = ((struct functions *)look->fed.feeder->context)->parts;
+	const struct engine_parts *parts = look->fed.feeder->parts;
 	const struct function_work *work = &look->look.work;
 	char id[ID_TEXT_BYTES];
 
@@ -76,30 +61,10 @@ void functions_look_at(struct functions *functions, int64_t subject)
 	feeder_offer(&functions->feeder, subject);
 }
 
-enum hx_code functions_start(const struct engine_parts *parts, struct functions **ret, struct hx_error *err)
+static void prepare(void *part, struct engine_parts *parts)
 {
-	static const struct feed feed = {
-		{"functions", FUNCTION_TOPIC, POLL_MS, scan_due, next_due, NULL}, UNDER_WAY_MAX, SLICE, begin};
-	struct functions *functions = calloc(1, sizeof *functions);
-	enum hx_code code;
-
-	if (!functions)
-		return error_set(err, HX_NO_MEMORY, "the functions");
-	functions->parts = parts;
-	code = feeder_start(&functions->feeder, &feed, parts->lanes, parts->clock, functions, err);
-	return HAND_OVER(code, functions, functions_free, ret);
+	parts->functions = part;
 }
 
-void functions_close(struct functions *functions)
-{
-	if (functions)
-		feeder_close(&functions->feeder);
-}
-
-void functions_free(struct functions *functions)
-{
-	if (!functions)
-		return;
-	feeder_release(&functions->feeder);
-	free(functions);
-}
+const struct feed functions_feed = {&function_due_source, UNDER_WAY_MAX, SLICE, begin, .size = sizeof(struct functions),
+				    .prepare = prepare};

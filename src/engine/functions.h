@@ -7,16 +7,11 @@
  */
 #pragma once
 
-#include "engine/parts.h"
+#include "engine/feeder.h"
 #include "flow/function.h"
 
 struct functions;
 
-enum hx_code functions_start(const struct engine_parts *parts, struct functions **ret,
-			     struct hx_error *err) HX_MUST_CHECK;
-/* From now on none is begun that is not under way. Takes NULL. */
-void functions_close(struct functions *functions);
-/* After the lanes have stopped. Takes NULL. */
-void functions_free(struct functions *functions);
+extern const struct feed functions_feed;
 /* From any thread. Without room a later look finds it. */
 void functions_look_at(struct functions *functions, int64_t subject);

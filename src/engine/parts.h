@@ -26,7 +26,6 @@ struct engine_parts {
 	struct functions *functions;
 	struct batches *batches;
 	struct schedules *schedules;
-	struct bulks *bulks;
 	struct backlog *backlog;
 	struct sentinel *sentinel;
 	const _Atomic int64_t

@@ -25,19 +25,40 @@
 #define OWN_AGE_MS 8000         /* every two seconds; each run has its own time */
 #define NEVER (INT64_MAX / 4)
 
+#define IN_CONFIG(member) .config = offsetof(struct config, member)
+#define COUNTED(member) .expired = offsetof(struct engine_metrics, member)
+
 /* What there is to be let go. */
-struct kept {
+static const struct keeping {
 	void (*scan)(struct unit *unit, int64_t age_ms, int64_t limit);
 	void (*expire)(struct unit *unit, int64_t subject, int64_t age_ms); /* NULL: a batch, which takes a task */
-	_Atomic int64_t age_ms;                                             /* NEVER: kept for ever */
-	_Atomic uint64_t *expired;                                          /* NULL: not counted */
-	const struct engine_parts *parts;                                   /* NULL: not started */
+	size_t expired;                                                     /* where it is counted; 0: it is not */
+	size_t config;  /* where its time stands, 0 there: kept for ever. Or: */
+	int64_t age_ms; /* always the same */
+	bool of_hooks;  /* and only where there are hooks */
+} keepings[] = {
+	{run_scan_expired, run_expire, COUNTED(runs_expired), IN_CONFIG(retain_runs_ms)},
+	{run_scan_kept, run_expire_kept, COUNTED(runs_expired), .age_ms = OWN_AGE_MS},
+	{batch_scan_expired, NULL, COUNTED(batches_expired), IN_CONFIG(retain_batches_ms)},
+	{hook_scan_expired, hook_expire, COUNTED(hooks_expired), .age_ms = HOOK_ROWS_AGE_MS, .of_hooks = true},
+	{bulk_scan_expired, bulk_expire, COUNTED(bulks_expired), IN_CONFIG(retain_bulks_ms)},
+	{function_poll_scan_expired, function_poll_expire, .age_ms = FUNCTION_POLLED_FOR_MS},
+	{rate_scan_expired, rate_expire, .age_ms = TICKS_AGE_MS},
+	{run_count_scan, run_count_fold, .age_ms = COUNTS_AGE_MS},
+	{job_scan_expired, job_expire, COUNTED(jobs_expired), IN_CONFIG(retain_jobs_ms)},
+};
+#define KEEPINGS_N (sizeof keepings / sizeof *keepings)
+
+struct kept {
+	const struct keeping *of; /* NULL: not started */
+	_Atomic int64_t age_ms;   /* NEVER: kept for ever */
+	const struct engine_parts *parts;
 	struct feeder feeder;
 };
 
 struct retention {
 	const struct engine_parts *parts;
-	struct kept runs, own, batches, jobs, hooks, bulks, polls, counts, ticks;
+	struct kept kept[KEEPINGS_N];
 };
 
 struct expiry {
@@ -56,14 +77,22 @@ static void scan(const struct due_source *source, struct unit *unit, int64_t lim
 	/* Nothing is deleted by a clock that is not believed. (SQLite's is ours, which stands for what is believed itself.) */
 	if (clock_doubted_ms(kept->parts->store_clock))
 		limit = 0;
-	kept->scan(unit, kept->age_ms, limit);
+	kept->of->scan(unit, kept->age_ms, limit);
 }
 
 static void retention_build(const struct single *single, struct unit *unit)
 {
 	const struct expiry *expiry = single->context;
 
-	expiry->kept->expire(unit, expiry->fed.subject, expiry->kept->age_ms);
+	expiry->kept->of->expire(unit, expiry->fed.subject, expiry->kept->age_ms);
+}
+
+static void retention_count(const struct kept *kept, bool gone)
+{
+	char *metrics = (char *)kept->parts->metrics;
+
+	if (kept->of->expired)
+		atomic_fetch_add((_Atomic uint64_t *)(void *)(metrics + kept->of->expired), gone);
 }
 
 /* Lost: another node was first, or it was retried a moment ago. */
@@ -71,8 +100,7 @@ static enum hx_code retention_answered(struct single *single, const struct unit_
 {
 	const struct expiry *expiry = single->context;
 
-	if (expiry->kept->expired)
-		atomic_fetch_add(expiry->kept->expired, result->verdict == UNIT_WON);
+	retention_count(expiry->kept, result->verdict == UNIT_WON);
 	return HX_OK;
 }
 
@@ -81,14 +109,14 @@ static void expired(struct seat *seat, enum hx_code code UNUSED)
 {
 	struct expiry *expiry = (struct expiry *)seat;
 
-	if (!expiry->kept->expire)
-		atomic_fetch_add(expiry->kept->expired, expiry->batch.gone);
+	if (!expiry->kept->of->expire)
+		retention_count(expiry->kept, expiry->batch.gone);
 	fed_end(&expiry->fed, /* rest_ms= */ 0);
 }
 
 static struct task *expiry_task(struct expiry *expiry)
 {
-	if (expiry->kept->expire) {
+	if (expiry->kept->of->expire) {
 		single_init(&expiry->single, expiry, retention_build, retention_answered);
 		return &expiry->single.task;
 	}
@@ -114,73 +142,39 @@ static int64_t every_ms(int64_t age_ms)
 	return quarter_ms < EVERY_MS_MIN ? EVERY_MS_MIN : quarter_ms < EVERY_MS_MAX ? quarter_ms : EVERY_MS_MAX;
 }
 
-static enum hx_code retention_start_kept(struct kept *kept)
+static int64_t age_of(const struct keeping *of, const struct config *config)
 {
-	struct feed feed = {{.name = "retention", .poll_ms = every_ms(kept->age_ms), .scan = scan},
-			    UNDER_WAY_MAX,
-			    SLICE,
-			    retention_begin};
+	int64_t age_ms = of->of_hooks && !config->hooks_n ? 0 : of->age_ms;
 
-	return feeder_start(&kept->feeder, &feed, kept->parts->lanes, kept->parts->clock, kept, /* err= */ NULL);
+	if (of->config)
+		memcpy(&age_ms, (const char *)config + of->config, sizeof age_ms);
+	return age_ms;
 }
 
-/* 0: kept for ever. What was started goes on looking, and finds nothing then. */
-static enum hx_code retention_keep(struct retention *r, struct kept *kept, struct kept as, int64_t age_ms)
+static enum hx_code retention_start_kept(struct retention *r, struct kept *kept, const struct keeping *of,
+					 int64_t age_ms)
 {
-	if (kept->parts) {
-		atomic_store(&kept->age_ms, age_ms ? age_ms : NEVER);
-		return HX_OK;
-	}
-	if (!age_ms)
-		return HX_OK;
-	*kept = as;
-	kept->age_ms = age_ms;
-	kept->parts = r->parts;
-	return retention_start_kept(kept);
+	struct due_source source = {.name = "retention", .poll_ms = every_ms(age_ms), .scan = scan};
+	struct feed feed = {&source, .under_way_max = UNDER_WAY_MAX, .slice = SLICE, .begin = retention_begin};
+
+	*kept = (struct kept){.of = of, .age_ms = age_ms, .parts = r->parts};
+	return feeder_start(&kept->feeder, &feed, r->parts, kept, /* err= */ NULL);
 }
 
+/* What was started goes on looking, and finds nothing while it is kept for ever. */
 enum hx_code retention_configure(struct retention *r, const struct config *config)
 {
-	struct engine_metrics *m = r->parts->metrics;
-	enum hx_code code = retention_keep(
-		r, &r->runs, (struct kept){.scan = run_scan_expired, .expire = run_expire, .expired = &m->runs_expired},
-		config->retain_runs_ms);
+	enum hx_code code = HX_OK;
 
-	if (!code)
-		code = retention_keep(
-			r, &r->own,
-			(struct kept){.scan = run_scan_kept, .expire = run_expire_kept, .expired = &m->runs_expired},
-			OWN_AGE_MS);
-	if (!code)
-		code = retention_keep(r, &r->batches,
-				      (struct kept){.scan = batch_scan_expired, .expired = &m->batches_expired},
-				      config->retain_batches_ms);
-	if (!code)
-		code = retention_keep(
-			r, &r->hooks,
-			(struct kept){.scan = hook_scan_expired, .expire = hook_expire, .expired = &m->hooks_expired},
-			config->hooks_n ? HOOK_ROWS_AGE_MS : 0);
-	if (!code)
-		code = retention_keep(
-			r, &r->bulks,
-			(struct kept){.scan = bulk_scan_expired, .expire = bulk_expire, .expired = &m->bulks_expired},
-			config->retain_bulks_ms);
-	if (!code)
-		code = retention_keep(r, &r->polls,
-				      (struct kept){.scan = function_poll_scan_expired, .expire = function_poll_expire},
-				      FUNCTION_POLLED_FOR_MS);
-	if (!code)
-		code = retention_keep(r, &r->ticks, (struct kept){.scan = rate_scan_expired, .expire = rate_expire},
-				      TICKS_AGE_MS);
-	if (!code)
-		code = retention_keep(r, &r->counts, (struct kept){.scan = run_count_scan, .expire = run_count_fold},
-				      COUNTS_AGE_MS);
-	return code ? code
-		    : retention_keep(r, &r->jobs,
-				     (struct kept){.scan = job_scan_expired,
-						   .expire = job_expire,
-						   .expired = &m->jobs_expired},
-				     config->retain_jobs_ms);
+	for (size_t i = 0; i < KEEPINGS_N && !code; i++) {
+		int64_t age_ms = age_of(&keepings[i], config);
+
+		if (r->kept[i].of)
+			atomic_store(&r->kept[i].age_ms, age_ms ? age_ms : NEVER);
+		else if (age_ms)
+			code = retention_start_kept(r, &r->kept[i], &keepings[i], age_ms);
+	}
+	return code;
 }
 
 enum hx_code retention_start(const struct engine_parts *parts, struct retention **ret_retention, struct hx_error *err)
@@ -200,14 +194,7 @@ void retention_free(struct retention *retention)
 {
 	if (!retention)
 		return;
-	feeder_release(&retention->runs.feeder);
-	feeder_release(&retention->own.feeder);
-	feeder_release(&retention->batches.feeder);
-	feeder_release(&retention->jobs.feeder);
-	feeder_release(&retention->hooks.feeder);
-	feeder_release(&retention->bulks.feeder);
-	feeder_release(&retention->polls.feeder);
-	feeder_release(&retention->counts.feeder);
-	feeder_release(&retention->ticks.feeder);
+	for (size_t i = 0; i < KEEPINGS_N; i++)
+		feeder_release(&retention->kept[i].feeder);
 	free(retention);
 }

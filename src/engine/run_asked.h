@@ -5,13 +5,5 @@
 #pragma once
 
 #include "engine/feeder.h"
-#include "flow/run_verb.h"
 
-struct run_asked {
-	const struct run_policy *policy;
-	struct feeder feeder;
-};
-
-/* Its feeder is closed and released as any other. */
-enum hx_code run_asked_start(struct run_asked *asked, struct lanes *lanes, struct clock *clock,
-			     const struct run_policy *policy, struct hx_error *err) HX_MUST_CHECK;
+extern const struct feed run_asked_feed;

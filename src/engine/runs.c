@@ -1,24 +1,17 @@
 /* See runs.h. */
 #include "engine/runs.h"
 
-#include <stdlib.h>
-
 #include "base/hash.h"
 #include "base/id.h"
 #include "engine/engine.h"
-#include "engine/feeder.h"
-#include "engine/run_asked.h"
 
 #define RUN_BYTES_MAX (96u << 20)
-#define RUN_POLL_MS 2000 /* for those that other nodes have made due, should their notification be lost */
 #define RUNS_SLICE 512
 #define UNKNOWN_TELL_MS 10000 /* one line for all of them */
 
 struct runs {
-	const struct engine_parts *parts;
-	struct run_policy policy;
 	struct feeder feeder;
-	struct run_asked asked;
+	struct run_policy policy;
 	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
 
@@ -29,18 +22,11 @@ struct drive {
 	bool told_over; /* that it was taken over */
 };
 
-static void runs_scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
+static struct slice left_runs(const void *context)
 {
-	const struct runs *runs = source->context;
+	const struct runs *runs = context;
 
-	run_scan_due(unit, limit, definitions_left_runs(runs->parts->definitions));
-}
-
-static void runs_next_due(const struct due_source *source, struct unit *unit)
-{
-	const struct runs *runs = source->context;
-
-	run_next_due(unit, definitions_left_runs(runs->parts->definitions));
+	return definitions_left_runs(runs->feeder.parts->definitions);
 }
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -49,17 +35,17 @@ static const struct run_machine *machine_of(const void *context, struct slice wo
 	const struct run_machine *machine;
 
 	if (version == RUN_NEWEST) {
-		machine = definitions_run(runs->parts->definitions, workflow);
-		return machine ? machine : definitions_function(runs->parts->definitions, workflow);
+		machine = definitions_run(runs->feeder.parts->definitions, workflow);
+		return machine ? machine : definitions_function(runs->feeder.parts->definitions, workflow);
 	}
-	return definitions_run_version(runs->parts->definitions, workflow, version);
+	return definitions_run_version(runs->feeder.parts->definitions, workflow, version);
 }
 
 static bool may_be_function(const void *context, struct slice name)
 {
 	const struct runs *runs = context;
 
-	return definitions_may_be_function(runs->parts->definitions, name);
+	return definitions_may_be_function(runs->feeder.parts->definitions, name);
 }
 
 /* ---- what came of it ---- */
@@ -93,19 +79,19 @@ static void runs_count(struct engine_metrics *metrics, const struct run_drive *r
 static void tell_unknown(const struct drive *drive, const char *id)
 {
 	struct runs *runs = drive->runs;
-	int64_t now_ns = clock_mono(runs->parts->clock).ns, told_ns = atomic_load(&runs->told_unknown_ns);
+	int64_t now_ns = clock_mono(runs->feeder.parts->clock).ns, told_ns = atomic_load(&runs->told_unknown_ns);
 
 	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
 		return;
 	if (!atomic_compare_exchange_strong(&runs->told_unknown_ns, &told_ns, now_ns))
 		return;
 	if (drive->run.missing_function)
-		log_warn(runs->parts->log, "a run is left to a program that has its function", log_text("id", id),
-			 log_slice("workflow", drive->run.missing_workflow),
+		log_warn(runs->feeder.parts->log, "a run is left to a program that has its function",
+			 log_text("id", id), log_slice("workflow", drive->run.missing_workflow),
 			 log_text("function", drive->run.missing_function));
 	else
-		log_warn(runs->parts->log, "a run's definition is not known here: it is looked for", log_text("id", id),
-			 log_slice("workflow", drive->run.missing_workflow),
+		log_warn(runs->feeder.parts->log, "a run's definition is not known here: it is looked for",
+			 log_text("id", id), log_slice("workflow", drive->run.missing_workflow),
 			 log_int("version", drive->run.missing_version));
 }
 
@@ -118,8 +104,8 @@ static void tell_over(struct seat *seat)
 	if (!run->took_over || drive->told_over)
 		return;
 	drive->told_over = true;
-	atomic_fetch_add(&drive->runs->parts->metrics->runs_taken_over, 1);
-	log_warn(drive->runs->parts->log, "a run was taken over: its holder's time was over",
+	atomic_fetch_add(&drive->runs->feeder.parts->metrics->runs_taken_over, 1);
+	log_warn(drive->runs->feeder.parts->log, "a run was taken over: its holder's time was over",
 		 log_text("id", id_text("run", run->subject).text), log_text("step", run->over ? run->over->name : ""));
 }
 
@@ -136,10 +122,10 @@ static void tell_held(const struct run_drive *run, struct log *log, const char *
 static void runs_tell(const struct drive *drive, enum hx_code code)
 {
 	const struct run_drive *run = &drive->run;
-	struct log *log = drive->runs->parts->log;
+	struct log *log = drive->runs->feeder.parts->log;
 	char id[ID_TEXT_BYTES];
 
-	runs_count(drive->runs->parts->metrics, run, code);
+	runs_count(drive->runs->feeder.parts->metrics, run, code);
 	id_format("run", run->subject, id);
 	if (run->brought_to_end && strcmp(run->row.status, RUN_FAILED) == 0)
 		log_warn(log, "a run has failed: it waits for a person to retry or cancel it", log_text("id", id),
@@ -234,7 +220,7 @@ static struct drive *drive_created(struct runs *runs, const struct run_row *row)
 
 struct drive *runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row)
 {
-	atomic_fetch_add(&runs->parts->metrics->runs_created, 1);
+	atomic_fetch_add(&runs->feeder.parts->metrics->runs_created, 1);
 	return spec->due_in_ms ? drive_created(runs, row) : NULL;
 }
 
@@ -295,38 +281,14 @@ const struct run_policy *runs_policy(const struct runs *runs)
 	return &runs->policy;
 }
 
-enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs, struct hx_error *err)
+static void runs_prepare(void *part, struct engine_parts *parts)
 {
-	static const struct feed feed = {{"runs", RUN_TOPIC, RUN_POLL_MS, runs_scan_due, runs_next_due, NULL},
-					 RUNS_DRIVEN_MAX,
-					 RUNS_SLICE,
-					 runs_begin};
-	struct runs *runs = calloc(1, sizeof *runs);
-	enum hx_code code;
+	struct runs *runs = part;
 
-	if (!runs)
-		return error_set(err, HX_NO_MEMORY, "the runs");
-	runs->parts = parts;
 	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs, may_be_function};
-	code = feeder_start(&runs->feeder, &feed, parts->lanes, parts->clock, runs, err);
-	if (!code)
-		code = run_asked_start(&runs->asked, parts->lanes, parts->clock, &runs->policy, err);
-	return HAND_OVER(code, runs, runs_free, ret_runs);
+	parts->runs = runs;
 }
 
-void runs_close(struct runs *runs)
-{
-	if (!runs)
-		return;
-	feeder_close(&runs->feeder);
-	feeder_close(&runs->asked.feeder);
-}
-
-void runs_free(struct runs *runs)
-{
-	if (!runs)
-		return;
-	feeder_release(&runs->feeder);
-	feeder_release(&runs->asked.feeder);
-	free(runs);
-}
+const struct feed runs_feed = {
+	&run_due_source,        RUNS_DRIVEN_MAX, RUNS_SLICE, runs_begin, left_runs, .size = sizeof(struct runs),
+	.prepare = runs_prepare};

@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "engine/definitions.h"
-#include "engine/parts.h"
+#include "engine/feeder.h"
 #include "flow/run_drive.h"
 #include "task/lanes.h"
 
@@ -23,11 +23,7 @@ struct drive; /* of a run that is to be driven here */
 #define RUNS_DRIVEN_MAX 2048
 #define RUNS_HEAD_START_MS 2000
 
-enum hx_code runs_start(const struct engine_parts *parts, struct runs **ret_runs, struct hx_error *err) HX_MUST_CHECK;
-/* From now on none is begun that is not under way. Takes NULL. */
-void runs_close(struct runs *runs);
-/* After the lanes have stopped. Takes NULL. */
-void runs_free(struct runs *runs);
+extern const struct feed runs_feed;
 const struct run_policy *runs_policy(const struct runs *runs);
 /* Which lane creates it: two callers with one key meet in the same. Without a key nobody else can mean this run. */
 uint64_t runs_hash(const struct run_spec *spec);

@@ -7,7 +7,6 @@
 #include "engine/batches.h"
 #include "engine/definitions.h"
 #include "engine/engine.h"
-#include "engine/feeder.h"
 #include "engine/runs.h"
 #include "engine/zones.h"
 #include "flow/batch_cancel.h"
@@ -18,15 +17,13 @@
 
 #define SLICE 64
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
-#define POLL_MS 1000
 #define LOOK_BYTES_MAX (64u << 20)
 #define CANCEL_BYTES_MAX (96u << 20)
 #define TELL_MS 10000 /* one line for all that cannot start */
 
 struct schedules {
-	const struct engine_parts *parts;
-	struct schedule_policy policy;
 	struct feeder feeder;
+	struct schedule_policy policy;
 	struct zones zones;
 	_Atomic int64_t told_ns; /* when one that cannot start was told last */
 };
@@ -62,47 +59,35 @@ static const struct run_machine *run_of(const void *context, struct slice workfl
 {
 	const struct schedules *schedules = context;
 
-	return definitions_run(schedules->parts->definitions, workflow);
+	return definitions_run(schedules->feeder.parts->definitions, workflow);
 }
 
 static const struct batch_machine *batch_of(const void *context, struct slice workflow)
 {
 	const struct schedules *schedules = context;
 
-	return definitions_batch(schedules->parts->definitions, workflow);
+	return definitions_batch(schedules->feeder.parts->definitions, workflow);
 }
 
 static bool fires(const void *context, struct slice workflow)
 {
 	const struct schedules *schedules = context;
 
-	return definitions_find(schedules->parts->definitions, workflow) != NULL;
+	return definitions_find(schedules->feeder.parts->definitions, workflow) != NULL;
 }
 
 static bool may_be_function(const void *context, struct slice name)
 {
 	const struct schedules *schedules = context;
 
-	return definitions_may_be_function(schedules->parts->definitions, name);
+	return definitions_may_be_function(schedules->feeder.parts->definitions, name);
 }
 
 static const struct run_machine *function_of(const void *context, struct slice name)
 {
 	const struct schedules *schedules = context;
 
-	return definitions_function(schedules->parts->definitions, name);
-}
-
-static void schedules_scan_due(const struct due_source *source, struct unit *unit, int64_t limit)
-{
-	(void)source;
-	schedule_scan_due(unit, limit);
-}
-
-static void schedules_next_due(const struct due_source *source, struct unit *unit)
-{
-	(void)source;
-	schedule_next_due(unit);
+	return definitions_function(schedules->feeder.parts->definitions, name);
 }
 
 /* ---- cancelling ---- */
@@ -113,7 +98,8 @@ static void cancelled(struct seat *seat, enum hx_code code)
 
 	/* Whatever became of it, the next look sees. What was seized is torn down here, or lapses. */
 	if (!code && cancel->of_batch && cancel->batch.seized)
-		(void)batches_tear_down(cancel->schedules->parts->batches, &cancel->batch.hold, /* done= */ NULL, NULL);
+		(void)batches_tear_down(cancel->schedules->feeder.parts->batches, &cancel->batch.hold, /* done= */ NULL,
+					NULL);
 	arena_release(&cancel->arena);
 	free(cancel);
 }
@@ -132,14 +118,14 @@ static void start_cancel(struct schedules *schedules, struct slice workspace, in
 	cancel->rq = (struct run_verb_request){.kind = RUN_CANCEL,
 					       .workspace = workspace,
 					       .subject = subject,
-					       .policy = runs_policy(schedules->parts->runs)};
+					       .policy = runs_policy(schedules->feeder.parts->runs)};
 	if (of_batch)
-		batch_cancel_init(&cancel->batch, workspace, subject, batches_policy(schedules->parts->batches),
+		batch_cancel_init(&cancel->batch, workspace, subject, batches_policy(schedules->feeder.parts->batches),
 				  &cancel->arena);
 	else
 		run_verb_init(&cancel->run, &cancel->rq, &cancel->arena);
 	cancel->seat = (struct seat){.task = task, .done = cancelled};
-	if (!workspace.p || lane_submit_own(lanes_of(schedules->parts->lanes, subject), &cancel->seat)) {
+	if (!workspace.p || lane_submit_own(lanes_of(schedules->feeder.parts->lanes, subject), &cancel->seat)) {
 		arena_release(&cancel->arena);
 		free(cancel);
 	}
@@ -149,22 +135,22 @@ static void start_cancel(struct schedules *schedules, struct slice workspace, in
 
 static void tell_trouble(struct schedules *schedules, const struct schedule_look *look)
 {
-	int64_t now_ns = clock_mono(schedules->parts->clock).ns, told_ns = atomic_load(&schedules->told_ns);
+	int64_t now_ns = clock_mono(schedules->feeder.parts->clock).ns, told_ns = atomic_load(&schedules->told_ns);
 	char id[ID_TEXT_BYTES];
 
 	if (told_ns && now_ns - told_ns < TELL_MS * INT64_C(1000000))
 		return;
 	id_format("sched", look->subject, id);
 	if (atomic_compare_exchange_strong(&schedules->told_ns, &told_ns, now_ns))
-		log_warn(schedules->parts->log, "a schedule cannot start its slot: it is tried again",
+		log_warn(schedules->feeder.parts->log, "a schedule cannot start its slot: it is tried again",
 			 log_text("id", id), log_slice("name", look->row.name),
 			 log_slice("workflow", look->row.spec.workflow), log_text("why", look->trouble));
 }
 
 static void schedules_tell(struct schedules *schedules, const struct schedule_look *look, enum hx_code code)
 {
-	struct engine_metrics *metrics = schedules->parts->metrics;
-	struct log *log = schedules->parts->log;
+	struct engine_metrics *metrics = schedules->feeder.parts->metrics;
+	struct log *log = schedules->feeder.parts->log;
 	char id[ID_TEXT_BYTES];
 
 	atomic_fetch_add(&metrics->slots_started, (uint64_t)look->started);
@@ -221,7 +207,7 @@ struct put {
 static void put_done(struct seat *seat, enum hx_code code)
 {
 	struct put *put = (struct put *)seat;
-	struct log *log = put->schedules->parts->log;
+	struct log *log = put->schedules->feeder.parts->log;
 
 	if (code)
 		log_error(log, "a schedule of the folder was not put", log_slice("name", put->rq.name),
@@ -264,10 +250,10 @@ static void put_file(struct schedules *schedules, const struct schedule_file *fi
 	if (schedules_read_again(put, file)) {
 		schedule_verb_init(&put->verb, &put->rq, &put->arena);
 		put->seat = (struct seat){.task = &put->verb.task, .done = put_done};
-		if (lane_submit_own(schedules->parts->lanes->lanes[0], &put->seat) == HX_OK)
+		if (lane_submit_own(schedules->feeder.parts->lanes->lanes[0], &put->seat) == HX_OK)
 			return;
 	}
-	log_error(schedules->parts->log, "a schedule of the folder was not put: is its timezone there?",
+	log_error(schedules->feeder.parts->log, "a schedule of the folder was not put: is its timezone there?",
 		  log_text("file", file->file));
 	arena_release(&put->arena);
 	free(put);
@@ -293,37 +279,25 @@ const struct schedule_policy *schedules_policy(const struct schedules *schedules
 	return &schedules->policy;
 }
 
-enum hx_code schedules_start(const struct engine_parts *parts, struct schedules **ret_schedules, struct hx_error *err)
+static void schedules_prepare(void *part, struct engine_parts *parts)
 {
-	static const struct feed feed = {
-		{"schedules", SCHEDULE_TOPIC, POLL_MS, schedules_scan_due, schedules_next_due, NULL},
-		UNDER_WAY_MAX,
-		SLICE,
-		schedules_begin};
-	struct schedules *schedules = calloc(1, sizeof *schedules);
-	enum hx_code code;
+	struct schedules *schedules = part;
 
-	if (!schedules)
-		return error_set(err, HX_NO_MEMORY, "the schedules");
 	zones_init(&schedules->zones);
-	schedules->parts = parts;
 	schedules->policy = (struct schedule_policy){zone_of, run_of,          batch_of,   schedules,
 						     fires,   may_be_function, function_of};
-	code = feeder_start(&schedules->feeder, &feed, parts->lanes, parts->clock, schedules, err);
-	return HAND_OVER(code, schedules, schedules_free, ret_schedules);
+	parts->schedules = schedules;
 }
 
-void schedules_close(struct schedules *schedules)
+static void schedules_release(void *part)
 {
-	if (schedules)
-		feeder_close(&schedules->feeder);
+	zones_release(&((struct schedules *)part)->zones);
 }
 
-void schedules_free(struct schedules *schedules)
-{
-	if (!schedules)
-		return;
-	feeder_release(&schedules->feeder);
-	zones_release(&schedules->zones);
-	free(schedules);
-}
+const struct feed schedules_feed = {&schedule_due_source,
+				    UNDER_WAY_MAX,
+				    SLICE,
+				    schedules_begin,
+				    .size = sizeof(struct schedules),
+				    .prepare = schedules_prepare,
+				    .release = schedules_release};

@@ -7,17 +7,12 @@
  */
 #pragma once
 
-#include "engine/parts.h"
+#include "engine/feeder.h"
 #include "flow/schedule.h"
 
 struct schedules;
 
-enum hx_code schedules_start(const struct engine_parts *parts, struct schedules **ret_schedules,
-			     struct hx_error *err) HX_MUST_CHECK;
-/* From now on no slot is left by this node. Takes NULL. */
-void schedules_close(struct schedules *schedules);
-/* After the lanes have stopped. Takes NULL. */
-void schedules_free(struct schedules *schedules);
+extern const struct feed schedules_feed;
 /* Puts the schedules of this folder (model/schedule_file.h), in the workspace `default`; NULL: there is none. What is unchanged does nothing. */
 void schedules_apply(struct schedules *schedules, const char *dir);
 const struct schedule_policy *schedules_policy(const struct schedules *schedules);

@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "flow/batch_parts.h"
+#include "flow/due_watch.h"
 #include "flow/page.h"
 
 #define OPEN_ITEMS(what, status_)                                                                                      \
@@ -36,12 +37,8 @@ DB_STMT(stmt_list_these, "batch_list_these", "tt", OUT,
 DB_STMT(stmt_slice, "batch_slice", "ti", "ii", LIST_LINE(BY_ID));
 DB_STMT(stmt_slice_workflow, "batch_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3")));
 
-DB_STMT(stmt_scan_due, "batch_scan_due", "i", "i",
-	/* The function is volatile on PostgreSQL: bare, it would be a filter over all that will ever be due. */
-	.sql = "SELECT subject FROM hx_batch WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
-
-DB_STMT(stmt_next_due, "batch_next_due", "", "i",
-	"SELECT min(due_at) FROM hx_batch WHERE due_at IS NOT NULL");
+DUE_SOURCE_PLAIN(batch_due_source, "batch", "hx_batch", .name = "batches", .topic = BATCH_TOPIC,
+		 .poll_ms = DUE_POLL_MS);
 
 int64_t batch_kind(void)
 {
@@ -79,16 +76,6 @@ void batch_list(struct unit *unit, const struct batch_filter *f)
 	} else {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_list, in, before, limit);
 	}
-}
-
-void batch_scan_due(struct unit *unit, int64_t limit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
-}
-
-void batch_next_due(struct unit *unit)
-{
-	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
 }
 
 /* ---- a batch as it was read ---- */

@@ -176,10 +176,7 @@ void batch_list(struct unit *unit, const struct batch_filter *filter);
 /* The same rows of these ids, JSON [1, …], in whatever order. */
 void batch_list_these(struct unit *unit, struct slice workspace, struct slice ids);
 
-/* Batches to look at now, the longest due first. Row: subject. */
-void batch_scan_due(struct unit *unit, int64_t limit);
-/* The moment at which the next is due, as one row; NULL: none. */
-void batch_next_due(struct unit *unit);
+extern const struct due_source batch_due_source; /* flow/due_watch.h */
 
 /* What batch_read() found, copied into an arena. */
 struct batch_row {

@@ -2,6 +2,7 @@
 #include "flow/bulk.h"
 
 #include "db/columns.h"
+#include "flow/due_watch.h"
 #include "flow/job.h"
 #include "flow/run.h"
 
@@ -31,10 +32,7 @@ DB_STMT(stmt_read_key, "bulk_read_key", "tt", ROW_OUT,
 	"SELECT " ROW " FROM hx_bulk WHERE workspace = ?1 AND bulk_key = ?2");
 
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all that are due some time. */
-DB_STMT(stmt_scan_due, "bulk_scan_due", "i", "i",
-	"SELECT subject FROM hx_bulk WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
-
-DB_STMT(stmt_next_due, "bulk_next_due", "", "i", "SELECT min(due_at) FROM hx_bulk WHERE due_at IS NOT NULL");
+DUE_SOURCE_PLAIN(bulk_due_source, "bulk", "hx_bulk", .name = "bulks", .topic = BULK_TOPIC, .poll_ms = 1000);
 
 DB_STMT(stmt_take, "bulk_take", "i", "",
 	"UPDATE hx_bulk SET due_at = hx_now_ms() + " LEASE_SQL " WHERE subject = ?1 AND due_at <= hx_now_ms()");
@@ -174,16 +172,6 @@ bool bulk_row_take(const struct db_rows *rows, struct arena *arena, struct bulk_
 		row->cancelled = cells[COUNTS + 4].i;
 	}
 	return true;
-}
-
-void bulk_scan_due(struct unit *unit, int64_t limit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
-}
-
-void bulk_next_due(struct unit *unit)
-{
-	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
 }
 
 void bulk_take(struct unit *unit, int64_t subject)

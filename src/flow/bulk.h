@@ -78,9 +78,7 @@ void bulk_read_key(struct unit *unit, struct slice workspace, struct slice key);
 /* False: there is none. */
 bool bulk_row_take(const struct db_rows *rows, struct arena *arena, struct bulk_row *ret_row);
 
-/* Those to look at now, and when the next one is due (flow/due_watch.h). */
-void bulk_scan_due(struct unit *unit, int64_t limit);
-void bulk_next_due(struct unit *unit);
+extern const struct due_source bulk_due_source; /* flow/due_watch.h */
 /* LOST: it is not due. */
 void bulk_take(struct unit *unit, int64_t subject);
 /* Whoever works on it goes on. */

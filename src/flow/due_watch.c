@@ -54,8 +54,27 @@ static void take_next(struct due_watch *w, const struct answer *answer)
 		sleep_until(w, answer, db_cell(rows, 0, 0)->i);
 }
 
-TASK_UNIT(build_scan, struct due_watch, w, w->source->scan(w->source, unit, w->limit));
-TASK_UNIT(build_next, struct due_watch, w, w->source->next(w->source, unit));
+static void build_scan(const struct due_watch *w, struct unit *unit)
+{
+	const struct due_source *source = w->source;
+
+	if (source->scan)
+		source->scan(source, unit, w->limit);
+	else if (source->left)
+		UNIT_ADD(unit, UNIT_ANY, source->found, db_int(w->limit), db_text(source->left(source->context)));
+	else
+		UNIT_ADD(unit, UNIT_ANY, source->found, db_int(w->limit));
+}
+
+static void build_next(const struct due_watch *w, struct unit *unit)
+{
+	const struct due_source *source = w->source;
+
+	if (source->left)
+		UNIT_ADD(unit, UNIT_ANY, source->next, db_text(source->left(source->context)));
+	else
+		unit_add(unit, UNIT_ANY, source->next, 0, NULL);
+}
 
 static const TASK_STATES(struct due_watch) due_states[] = {
 	[DUE_NEW] = {"new", due_watch_take_start},

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "db/stmt.h"
 #include "task/task.h"
 
 #define DUE_WATCH_MAX 1024
@@ -17,12 +18,32 @@ struct due_source {
 	const char *name;
 	int64_t topic;   /* what wakes the watch; 0: nothing but time */
 	int64_t poll_ms; /* it looks at the latest so long after it found nothing */
-	/* Adds one line, its row: subject. */
+	const struct db_stmt
+		*found; /* rows: the subjects to look at now. Of: how many at most, what is left to others */
+	const struct db_stmt
+		*next; /* one row: when the next is due, or NULL. Of: what is left. NULL: only poll_ms counts */
+	struct slice (*left)(
+		const void *context); /* JSON of what is for other nodes; NULL: nothing, and no parameter */
+	/* Instead of `found`: adds one line, its row: subject. */
 	void (*scan)(const struct due_source *source, struct unit *unit, int64_t limit);
-	/* Adds one line: the moment at which the next is due, as one row; NULL: none. May be NULL: only poll_ms counts. */
-	void (*next)(const struct due_source *source, struct unit *unit);
 	const void *context; /* the functions' own */
 };
+
+/*
+ * One whose subjects have a column due_at. noun: of its statements' names. in: "t" if it has `left`, which is the parameter after
+ * the limit, and the only one of `next`. found, next: what else has to be so of a row.
+ */
+#define DUE_SOURCE(source_, noun, from, in_, found_, next_, ...)                                                       \
+	/* The function is volatile on PostgreSQL: bare, it would be a filter over all that will ever be due. */       \
+	DB_STMT(source_##_found, noun "_scan_due", "i" in_, "i",                                                       \
+		"SELECT subject FROM " from " WHERE due_at <= (SELECT hx_now_ms())" found_                             \
+		" ORDER BY due_at LIMIT ?1");                                                                          \
+	DB_STMT(source_##_next, noun "_next_due", in_, "i",                                                            \
+		"SELECT min(due_at) FROM " from " WHERE due_at IS NOT NULL" next_);                                    \
+	const struct due_source source_ = {.found = &source_##_found, .next = &source_##_next, __VA_ARGS__}
+#define DUE_SOURCE_PLAIN(source_, noun, from, ...) DUE_SOURCE(source_, noun, from, "", "", "", __VA_ARGS__)
+/* For what other nodes have made due, should their notification be lost. */
+#define DUE_POLL_MS 2000
 
 struct due_watch {
 	struct task task;

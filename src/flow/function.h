@@ -555,9 +555,8 @@ void function_create(struct unit *unit, const struct stamp *stamp, const struct 
 void function_put_off(struct unit *unit, int64_t subject);
 /* What the row of a new one says of a failure; NULL: it stays FAILED. */
 const char *function_on_failure(const struct run_definition *definition);
-/* Functions that a node has to look at. */
-void function_scan_due(struct unit *unit, int64_t limit);
-void function_next_due(struct unit *unit);
+/* Those that a node has to look at (flow/due_watch.h). */
+extern const struct due_source function_due_source;
 void function_row_take(const struct db_value *cells, struct arena *arena, struct function_row *row);
 /* In the unit that ends a child, or brings an event: its parent is looked at. */
 void function_due(struct unit *unit, int64_t subject);

@@ -1,6 +1,8 @@
 /* How functions come to be, and how those are found that a node has to look at. See function.h. */
 #include "flow/function.h"
 
+#include "flow/due_watch.h"
+
 /* clang-format off */
 
 /* ?5 and ?6: of its definition. ?7: when its time is over, the engine looks. ?8: how long that is. ?9: it has a definition. ?10: how long it is kept. */
@@ -13,11 +15,7 @@ DB_STMT(stmt_create, "function_create", "ittittiiii", "i",
 DB_STMT(stmt_find_polled, "function_find_polled", "tt", "i",
 	"SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?1 AND p.name = ?2 AND p.at > (SELECT hx_now_ms()) - 2592000000 LIMIT 1");
 
-DB_STMT(stmt_scan_due, "function_scan_due", "i", "i",
-	"SELECT subject FROM hx_function WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
-
-DB_STMT(stmt_next_due, "function_next_due", "", "i",
-	"SELECT min(due_at) FROM hx_function WHERE due_at IS NOT NULL");
+DUE_SOURCE_PLAIN(function_due_source, "function", "hx_function", .name = "functions", .topic = FUNCTION_TOPIC, .poll_ms = DUE_POLL_MS);
 
 DB_STMT(stmt_due, "function_due", "i", "",
 	"UPDATE hx_function SET due_at = hx_now_ms(), revision = revision + 1 WHERE subject = ?1");
@@ -50,16 +48,6 @@ void function_create(struct unit *unit, const struct stamp *stamp, const struct 
 void function_find_polled(struct unit *unit, struct slice workspace, struct slice name)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_find_polled, db_text(workspace), db_text(name));
-}
-
-void function_scan_due(struct unit *unit, int64_t limit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
-}
-
-void function_next_due(struct unit *unit)
-{
-	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
 }
 
 void function_due(struct unit *unit, int64_t subject)

@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
+#include "flow/due_watch.h"
 #include "flow/page.h"
 #include "flow/shapes.h"
 #include "flow/what_next.h"
@@ -95,18 +96,14 @@ DB_STMT(stmt_slice_retrying_queue, "job_slice_retrying_queue", "tit", "ii", LIST
 /* Actions whose function this node does not have are delivered by a node that has it. */
 #define NOT_LEFT(names) " AND workflow || '/' || action NOT IN (SELECT value FROM " names ")"
 
-/* The function is volatile on PostgreSQL: bare, it would be a filter over all jobs that will ever be due. */
-DB_STMT(stmt_scan_due, "job_scan_due", "it", "i",
-	"SELECT subject FROM hx_job WHERE queue = 'after-effects' AND due_at <= (SELECT hx_now_ms())" NOT_LEFT("{list2}")
-	" ORDER BY due_at LIMIT ?1");
+DUE_SOURCE(job_due_source, "job", "hx_job", "t", " AND queue = 'after-effects'" NOT_LEFT("{list2}"),
+	   " AND queue = 'after-effects'" NOT_LEFT("{list1}"), .name = "jobs", .topic = JOB_TOPIC,
+	   .poll_ms = DUE_POLL_MS);
 
 DB_STMT(stmt_end_deliveries, "job_end_deliveries", "i", "",
 	"UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()"
 	" AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = hx_subject.id AND j.queue = 'after-effects')" /* mutant: alone-workers-job */
 );
-
-DB_STMT(stmt_next_due, "job_next_due", "t", "i",
-	"SELECT min(due_at) FROM hx_job WHERE due_at IS NOT NULL AND queue = 'after-effects'" NOT_LEFT("{list1}"));
 
 /*
  * COMPLETED, and of runs also PARKED (a person retries the run, not its job), as the index job_over has them; a run that still
@@ -260,19 +257,9 @@ void job_list(struct unit *unit, struct slice workspace, struct slice status, st
 		UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_int(after), db_int(limit));
 }
 
-void job_scan_due(struct unit *unit, int64_t limit, struct slice left)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit), db_text(left));
-}
-
 void job_end_deliveries(struct unit *unit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_end_deliveries, db_int(job_kind()));
-}
-
-void job_next_due(struct unit *unit, struct slice left)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_next_due, db_text(left));
 }
 
 void job_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)

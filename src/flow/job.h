@@ -131,12 +131,10 @@ void job_read_in(struct unit *unit, struct slice workspace, int64_t subject);
 /* By id, which is by age. Empty status, empty queue: any. With a status it is a page of a slice (flow/page.h), of two lines. */
 void job_list(struct unit *unit, struct slice workspace, struct slice status, struct slice queue, int64_t after,
 	      int64_t limit);
-/* After-effects that may be claimed now, the longest due first. Row: subject. left: JSON ["WORKFLOW/ACTION"] that are for others. */
-void job_scan_due(struct unit *unit, int64_t limit, struct slice left);
+/* After-effects that may be claimed (flow/due_watch.h). left: JSON ["WORKFLOW/ACTION"] that are for others. */
+extern const struct due_source job_due_source;
 /* Claims of after-effects are past their time, see subject_end_claims(). Those of workers' jobs are not touched. */
 void job_end_deliveries(struct unit *unit);
-/* The moment at which the next after-effect is due, as one row; NULL: none. */
-void job_next_due(struct unit *unit, struct slice left);
 
 /*
  * Retention. Jobs that were COMPLETED longer than age_ms ago, the oldest first, but for those whose run has yet to take their

@@ -6,6 +6,7 @@
 
 #include "flow/attribute.h"
 #include "flow/debounce.h"
+#include "flow/due_watch.h"
 #include "flow/function.h"
 #include "flow/page.h"
 #include "flow/singleton.h"
@@ -114,12 +115,8 @@ DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID(PERS
 /* Functions are looked at by others (engine/functions.h): there is nothing here to drive them by. */
 #define NO_FUNCTION " AND r.definition_version > 0"
 
-/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that will ever be due. */
-DB_STMT(stmt_scan_due, "run_scan_due", "it", "i",
-	"SELECT subject FROM hx_run r WHERE due_at <= (SELECT hx_now_ms())" NO_FUNCTION NOT_LEFT("{list2}") " ORDER BY due_at LIMIT ?1");
-
-DB_STMT(stmt_next_due, "run_next_due", "t", "i",
-	"SELECT min(due_at) FROM hx_run r WHERE due_at IS NOT NULL" NO_FUNCTION NOT_LEFT("{list1}"));
+DUE_SOURCE(run_due_source, "run", "hx_run r", "t", NO_FUNCTION NOT_LEFT("{list2}"), NO_FUNCTION NOT_LEFT("{list1}"),
+	   .name = "runs", .topic = RUN_TOPIC, .poll_ms = DUE_POLL_MS);
 
 DB_STMT(stmt_job_ended, "run_job_ended", "ii", "",
 	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2");
@@ -296,16 +293,6 @@ void run_list(struct unit *unit, const struct run_filter *f)
 void run_list_these(struct unit *unit, struct slice workspace, struct slice ids)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_list_these, db_text(workspace), db_text(ids));
-}
-
-void run_scan_due(struct unit *unit, int64_t limit, struct slice left)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit), db_text(left));
-}
-
-void run_next_due(struct unit *unit, struct slice left)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_next_due, db_text(left));
 }
 
 void run_job_back(struct unit *unit, int64_t run, int64_t job)

@@ -243,11 +243,8 @@ void run_list(struct unit *unit, const struct run_filter *filter);
 /* The same rows of these ids, JSON [1, …], in whatever order. */
 void run_list_these(struct unit *unit, struct slice workspace, struct slice ids);
 
-/* Runs to look at now, the longest due first. Row: subject. left: JSON ["WORKFLOW@VERSION"], whose runs are for others, but for
- * those that are CANCELLING. */
-void run_scan_due(struct unit *unit, int64_t limit, struct slice left);
-/* The moment at which the next is due, as one row; NULL: none. */
-void run_next_due(struct unit *unit, struct slice left);
+/* Runs to look at (flow/due_watch.h). left: JSON ["WORKFLOW@VERSION"], whose runs are for others, but for those that are CANCELLING. */
+extern const struct due_source run_due_source;
 /* In the unit that ends a job: its run, if it still awaits this job, is due. */
 void run_job_ended(struct unit *unit, int64_t run, int64_t job);
 /* In the unit that gives a job back to its queue: a run that is being cancelled takes it away before it is begun again. */

@@ -3,6 +3,7 @@
 
 #include "base/id.h"
 #include "flow/attribute.h"
+#include "flow/due_watch.h"
 #include "flow/function.h"
 #include "flow/subject_change.h"
 
@@ -40,7 +41,7 @@ DB_STMT(stmt_histories, "run_children_histories", "itit", "",
 	" FROM hx_run k JOIN hx_subject s ON s.id = k.subject WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
 
 /*
- * What is a verb is found by the word itself (run_scan_asked), and shifts the status as every verb does. To fail is for whoever
+ * What is a verb is found by the word itself (run_asked_source), and shifts the status as every verb does. To fail is for whoever
  * drives it: one that rests is due, and a holder's next move is lost (stmt_guard). Who rests is told by the row itself: of other rows
  * a statement of PostgreSQL that had to wait sees what was there before.
  */
@@ -73,6 +74,7 @@ DB_STMT(stmt_heard, "run_child_heard", "it", "",
 
 DB_STMT(stmt_scan_asked, "run_scan_asked", "i", "i",
 	"SELECT subject FROM hx_run WHERE asked IS NOT NULL AND asked NOT IN ('fail', 'cancelling') ORDER BY subject LIMIT ?1");
+const struct due_source run_asked_source = {"asked", RUN_TOPIC, 1000, .found = &stmt_scan_asked};
 
 DB_STMT(stmt_parts, "run_read_parts", "i", "it",
 	"SELECT subject, scope FROM hx_run WHERE around = ?1 AND child = 'open' ORDER BY subject");
@@ -212,11 +214,6 @@ void run_parts_due(struct unit *unit, int64_t around, struct slice awaits)
 void run_child_heard(struct unit *unit, const struct run_row *row)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_heard, db_int(row->subject), db_text(row->asked));
-}
-
-void run_scan_asked(struct unit *unit, int64_t limit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_asked, db_int(limit));
 }
 
 void run_child_guard(struct unit *unit, const struct run_row *row)

@@ -95,8 +95,8 @@ void run_read_parts(struct unit *unit, int64_t around);
 void run_parts_due(struct unit *unit, int64_t around, struct slice awaits);
 /* In the unit that carries out what is asked for. */
 void run_child_heard(struct unit *unit, const struct run_row *row);
-/* Children with a word that nobody has carried out. Row: subject. */
-void run_scan_asked(struct unit *unit, int64_t limit);
+/* Children with a word that nobody has carried out (flow/due_watch.h). */
+extern const struct due_source run_asked_source;
 /* In the move of a child that makes children itself: LOST when its tree is being cancelled. */
 void run_children_guard(struct unit *unit, const struct run_row *row);
 /* In the move of a child: LOST when it is to fail, and who holds it has not read that. */

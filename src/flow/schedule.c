@@ -5,6 +5,7 @@
 #include "base/json_walk.h"
 #include "base/json_write.h"
 #include "flow/account.h"
+#include "flow/due_watch.h"
 #include "flow/hook.h"
 
 /* clang-format off */
@@ -23,11 +24,7 @@ DB_STMT(stmt_list, "schedule_list", "tti", COLUMNS_OUT,
 	"SELECT " COLUMNS_SQL FROM_SCHEDULE " WHERE c.workspace = ?1 AND c.name > ?2 ORDER BY c.name LIMIT ?3");
 
 /* The function is volatile on PostgreSQL: bare, it would be a filter over all that will ever be due. */
-DB_STMT(stmt_scan_due, "schedule_scan_due", "i", "i",
-	"SELECT subject FROM hx_schedule WHERE due_at <= (SELECT hx_now_ms()) ORDER BY due_at LIMIT ?1");
-
-DB_STMT(stmt_next_due, "schedule_next_due", "", "i",
-	"SELECT min(due_at) FROM hx_schedule WHERE due_at IS NOT NULL");
+DUE_SOURCE_PLAIN(schedule_due_source, "schedule", "hx_schedule", .name = "schedules", .topic = SCHEDULE_TOPIC, .poll_ms = 1000);
 
 DB_STMT(stmt_now, "schedule_read_now", "", "i", "SELECT hx_now_ms()");
 
@@ -118,16 +115,6 @@ void schedule_read(struct unit *unit, int64_t subject, struct slice workspace, s
 void schedule_list(struct unit *unit, struct slice workspace, struct slice after, int64_t limit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(workspace), db_text(after), db_int(limit));
-}
-
-void schedule_scan_due(struct unit *unit, int64_t limit)
-{
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan_due, db_int(limit));
-}
-
-void schedule_next_due(struct unit *unit)
-{
-	unit_add(unit, UNIT_ANY, &stmt_next_due, 0, NULL);
 }
 
 void schedule_read_now(struct unit *unit)

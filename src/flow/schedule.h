@@ -116,10 +116,7 @@ void schedule_list(struct unit *unit, struct slice workspace, struct slice after
 /* HX_DATA_ERROR: its text cannot be read here. HX_TOO_LARGE: the arena is full. */
 enum hx_code schedule_row_take(const struct db_rows *rows, size_t i, const struct schedule_policy *policy,
 			       struct arena *arena, struct schedule_row *ret_row) HX_MUST_CHECK;
-/* Rows: subject. Those to look at now, the longest due first. */
-void schedule_scan_due(struct unit *unit, int64_t limit);
-/* The moment at which the next is due, as one row; NULL: none. */
-void schedule_next_due(struct unit *unit);
+extern const struct due_source schedule_due_source; /* flow/due_watch.h */
 /* One row: the store's clock. */
 void schedule_read_now(struct unit *unit);
 /* What it has started and is open: subject, kind; SCHEDULE_CANCEL_MAX at most, those that are not being cancelled first. */

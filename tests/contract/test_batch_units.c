@@ -4,6 +4,7 @@
  */
 #include "contract/batches.h"
 #include "flow/batch_retention.h"
+#include "flow/due_watch.h"
 
 static void batches_are_found_and_listed(void **state_)
 {
@@ -40,8 +41,8 @@ static void batches_are_found_and_listed(void **state_)
 	ask();
 	assert_int_equal(world.result.rows[0].n, 0);
 	(void)begin();
-	batch_scan_due(&world.unit, 10);
-	batch_next_due(&world.unit);
+	UNIT_ADD(&world.unit, UNIT_ANY, batch_due_source.found, db_int(10));
+	unit_add(&world.unit, UNIT_ANY, batch_due_source.next, 0, NULL);
 	ask();
 	assert_int_equal(world.result.rows[0].n, 2);
 	assert_true(db_cell(&world.result.rows[1], 0, 0)->i <= now_ms());
@@ -49,8 +50,8 @@ static void batches_are_found_and_listed(void **state_)
 	assert_int_equal(let_go(&hold, BATCH_RUNNING, LEASE_MS, NULL), UNIT_WON);
 	hold = hold_of(ids[2], BATCH_RUNNING, LEASE_MS);
 	(void)begin();
-	batch_scan_due(&world.unit, 10);
-	batch_next_due(&world.unit);
+	UNIT_ADD(&world.unit, UNIT_ANY, batch_due_source.found, db_int(10));
+	unit_add(&world.unit, UNIT_ANY, batch_due_source.next, 0, NULL);
 	ask();
 	assert_int_equal(world.result.rows[0].n, 0);
 	assert_int_equal(db_cell(&world.result.rows[1], 0, 0)->i, look(ids[0]).due_at);

@@ -12,6 +12,7 @@
 #define IDS_MAX 2000
 
 static struct lanes lanes;
+static struct engine_parts parts;
 static struct feeder feeder;
 
 /* Under `meeting`. */
@@ -26,13 +27,7 @@ static const struct db_stmt stmt_scan = {
 	.out = "i",
 };
 
-static void scan(const struct due_source *source, struct unit *unit, int64_t limit)
-{
-	(void)source;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan, db_int(limit));
-}
-
-static const struct due_source source = {.name = "open", .topic = TOPIC, .poll_ms = 1000000, .scan = scan};
+static const struct due_source source = {.name = "open", .topic = TOPIC, .poll_ms = 1000000, .found = &stmt_scan};
 
 static bool begin(void *context, int64_t subject)
 {
@@ -55,6 +50,7 @@ static int set_up(void **state)
 	begun_n = refuse_n = 0;
 	party_start(STORE_SQLITE_MEMORY, /* seats_max= */ 1000);
 	lanes = (struct lanes){.lanes = {party.lane}, .n = 1};
+	parts = (struct engine_parts){.lanes = &lanes, .clock = &party.clock.clock};
 	return 0;
 }
 
@@ -69,9 +65,9 @@ static int tear_down(void **state)
 
 static void start(void)
 {
-	struct feed feed = {source, MAX, SLICE, begin};
+	struct feed feed = {&source, .under_way_max = MAX, .slice = SLICE, .begin = begin};
 
-	assert_int_equal(feeder_start(&feeder, &feed, &lanes, &party.clock.clock, &feeder, /* err= */ NULL), HX_OK);
+	assert_int_equal(feeder_start(&feeder, &feed, &parts, &feeder, /* err= */ NULL), HX_OK);
 }
 
 static void build_paid(struct unit *unit, const struct probe *p)

@@ -9,21 +9,9 @@
 static const struct db_stmt stmt_scan = {.name = "test_scan", .sql = "SELECT 1 WHERE ?1 > 0", .in = "i", .out = "i"};
 static const struct db_stmt stmt_next = {.name = "test_next", .sql = "SELECT 1", .in = "", .out = "i"};
 
-static void scan(const struct due_source *source, struct unit *unit, int64_t limit)
-{
-	assert_string_equal(source->name, "things");
-	UNIT_ADD(unit, UNIT_ANY, &stmt_scan, db_int(limit));
-}
-
-static void next(const struct due_source *source, struct unit *unit)
-{
-	(void)source;
-	unit_add(unit, UNIT_ANY, &stmt_next, 0, NULL);
-}
-
 static const struct due_source timed = {
-	.name = "things", .topic = TOPIC, .poll_ms = POLL_MS, .scan = scan, .next = next};
-static const struct due_source polled = {.name = "things", .poll_ms = POLL_MS, .scan = scan};
+	.name = "things", .topic = TOPIC, .poll_ms = POLL_MS, .found = &stmt_scan, .next = &stmt_next};
+static const struct due_source polled = {.name = "things", .poll_ms = POLL_MS, .found = &stmt_scan};
 
 static void begin(struct hand *h, struct due_watch *w)
 {

@@ -1,4 +1,5 @@
 /* Jobs of workers over SQLite: those of runs, withdrawn; redrive, lists, retention. */
+#include "flow/due_watch.h"
 #include "job_desk.h"
 
 #include "support/must_hold.h"
@@ -196,14 +197,14 @@ static void only_after_effects_are_the_engines(void **state)
 	(void)state;
 	(void)desk_push(&w, "q", 0, 1000);
 	(void)desk_begin(&w);
-	job_next_due(&w.unit, slice_str("[]"));
+	UNIT_ADD(&w.unit, UNIT_ANY, job_due_source.next, db_text(slice_str("[]")));
 	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(db_cell(rows, 0, 0)->type, DB_NULL);
 	stamp = desk_begin(&w);
 	job_insert(&w.unit, &stamp, &spec);
 	assert_int_equal(desk_run(&w), UNIT_WON);
 	(void)desk_begin(&w);
-	job_scan_due(&w.unit, 10, slice_str("[]"));
+	UNIT_ADD(&w.unit, UNIT_ANY, job_due_source.found, db_int(10), db_text(slice_str("[]")));
 	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(rows->n, 1);
 	assert_int_equal(db_cell(rows, 0, 0)->i, 99);
