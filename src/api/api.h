@@ -212,8 +212,10 @@ bool api_entity_split(struct slice subject, struct slice *ret_workflow, struct s
 
 /* ---- handlers, by noun ---- */
 
+/* Of lists (api_list.h). */
+extern const struct api_list api_run_list, api_run_counts, api_job_list, api_account_list, api_account_ledger,
+	api_batch_list, api_batch_items, api_schedule_list, api_bulk_items, api_attention;
 void api_entity_create(struct http_call *call);
-void api_run_counts(struct http_call *call);
 void api_entity_show(struct http_call *call);
 void api_entity_list(struct http_call *call);
 void api_entity_fire(struct http_call *call);
@@ -227,7 +229,6 @@ void api_definition_graph(struct http_call *call);
 void api_definition_put(struct http_call *call);
 void api_module_sweep(struct http_call *call);
 void api_run_create(struct http_call *call);
-void api_run_list(struct http_call *call);
 void api_run_show(struct http_call *call);
 void api_run_why(struct http_call *call);
 void api_run_history(struct http_call *call);
@@ -241,7 +242,6 @@ void api_run_resolve(struct http_call *call);
 bool api_hook_admit(struct http_call *call);
 void api_hook(struct http_call *call);
 void api_job_push(struct http_call *call);
-void api_job_list(struct http_call *call);
 void api_job_show(struct http_call *call);
 void api_job_claim(struct http_call *call);
 void api_job_heartbeat(struct http_call *call);
@@ -253,30 +253,23 @@ void api_function_journal(struct http_call *call);
 void api_function_read(struct http_call *call);
 void api_account_create(struct http_call *call);
 void api_account_show(struct http_call *call);
-void api_account_list(struct http_call *call);
-void api_account_ledger(struct http_call *call);
 void api_account_credit(struct http_call *call);
 void api_batch_create(struct http_call *call);
-void api_batch_list(struct http_call *call);
 void api_batch_show(struct http_call *call);
 void api_batch_start(struct http_call *call);
 void api_batch_cancel(struct http_call *call);
 void api_batch_add_items(struct http_call *call);
-void api_batch_items(struct http_call *call);
 void api_batch_accept(struct http_call *call);
 void api_batch_resolve(struct http_call *call);
 void api_schedule_put(struct http_call *call);
 void api_schedule_show(struct http_call *call);
-void api_schedule_list(struct http_call *call);
 void api_schedule_verb(struct http_call *call);
 void api_schedule_trigger(struct http_call *call);
 void api_schedule_backfill(struct http_call *call);
 void api_bulk_create(struct http_call *call);
 void api_bulk_show(struct http_call *call);
-void api_bulk_items(struct http_call *call);
 void api_bulk_cancel(struct http_call *call);
 void api_why(struct http_call *call);
-void api_attention(struct http_call *call);
 /* What probes and Prometheus read. */
 void api_healthz(struct http_call *call);
 void api_readyz(struct http_call *call);

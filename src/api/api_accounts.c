@@ -4,6 +4,7 @@
  * Creating one is a single unit, which carries the record of its Idempotency-Key. A credit is not: the balance that it answers
  * with is known only after it. But its own key, which the ledger has for ever, makes it safe to repeat.
  */
+#include "api/api_history.h"
 #include "api/api_list.h"
 #include "base/excerpt.h"
 #include "base/json_walk.h"
@@ -135,23 +136,18 @@ static void accounts_build_list(struct api_query *query, struct unit *unit)
 	account_list(unit, api_workspace(query->call), query->after, query->limit + 1);
 }
 
-void api_account_list(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = accounts_build_list,
-		.cursor = CURSOR_TEXT,
-		.column = LIST_NAME,
-		.members = account_members,
-	};
-
-	api_list_start(call, &list);
-}
+const struct api_list api_account_list = {
+	.build = accounts_build_list,
+	.cursor = CURSOR_TEXT,
+	.column = LIST_NAME,
+	.members = account_members,
+};
 
 /* ---- the ledger ---- */
 
 enum { SEQ, AMOUNT, KEY, REASON, BALANCE, AT };
 
-static const struct row_member entry_members[] = {
+const struct row_member api_entry_members[] = {
 	{"seq", ROW_INT, .at = SEQ},
 	{"amount", ROW_INT, .at = AMOUNT},
 	{"key", ROW_TEXT, .at = KEY},
@@ -175,23 +171,15 @@ static enum hx_code check_account(struct api_query *query, const struct unit_res
 	return result->rows[0].n ? HX_OK : HX_NOT_FOUND;
 }
 
-void api_account_ledger(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = build_ledger,
-		.line = 1,
-		.cursor = CURSOR_NUMBER,
-		.column = SEQ,
-		.check = check_account,
-		.members = entry_members,
-	};
-	struct api_query *query = api_list_new(call, &list);
-
-	if (!query)
-		return;
-	query->name = call_param(call, "id");
-	api_query_read(query);
-}
+const struct api_list api_account_ledger = {
+	.owner_name = "id",
+	.build = build_ledger,
+	.line = 1,
+	.cursor = CURSOR_NUMBER,
+	.column = SEQ,
+	.check = check_account,
+	.members = api_entry_members,
+};
 
 /* ---- credit ---- */
 

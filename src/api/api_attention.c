@@ -74,17 +74,12 @@ static void attention_add_item(struct api_query *query, const struct db_rows *ro
 	strbuf_add_char(text, '}');
 }
 
-void api_attention(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = attention_build_list,
-		.filters = {FILTER_WORD("kind", name, attention_kinds, "kind of what waits")},
-		.cursor = CURSOR_PLACE,
-		.column = ATTENTION_SINCE,
-		.column_subject = ATTENTION_SUBJECT,
-		.start = INT64_MIN,
-		.add = attention_add_item,
-	};
-
-	api_list_start(call, &list);
-}
+const struct api_list api_attention = {
+	.build = attention_build_list,
+	.filters = {FILTER_WORD("kind", name, attention_kinds, "kind of what waits")},
+	.cursor = CURSOR_PLACE,
+	.column = ATTENTION_SINCE,
+	.column_subject = ATTENTION_SUBJECT,
+	.start = INT64_MIN,
+	.add = attention_add_item,
+};

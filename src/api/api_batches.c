@@ -31,46 +31,28 @@ static void batches_build_list(struct api_query *query, struct unit *unit)
 						query->subject, query->limit + 1});
 }
 
-static void add_found(const struct api_search *how UNUSED, struct http_call *call UNUSED, const struct db_rows *rows,
-		      size_t i, struct strbuf *text)
+static void add_batch(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	struct batch_row row;
 
 	LOCAL_ARENA(arena, ROW_BYTES_MAX);
 	batch_row_take(rows, i, /* policy= */ NULL, &arena, &row);
-	batch_json_add(&row, BATCH_AS_IS, text);
+	batch_json_add(&row, BATCH_AS_IS, &query->text);
 }
 
-static void add_batch(struct api_query *query, const struct db_rows *rows, size_t i)
-{
-	add_found(/* how= */ NULL, query->call, rows, i, &query->text);
-}
-
-void api_batch_list(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = batches_build_list,
-		.filters = {FILTER_WORD("status", status_wanted, batch_statuses, "status of batches"),
-			    FILTER_TEXT("workflow", name)},
-		.cursor = CURSOR_ID,
-		.prefix = "batch",
-		.column = BATCH_SUBJECT,
-		.slice_line = 1,
-		.start = INT64_MAX,
-		.add = add_batch,
-	};
-	static const struct api_search search = {.of = WHERE_BATCH,
-						 .statuses = batch_statuses,
-						 .list = &list,
-						 .column = BATCH_SUBJECT,
-						 .read = batch_list_these,
-						 .add = add_found};
-
-	if (api_search_wanted(call))
-		api_search(call, &search, batch_kind());
-	else
-		api_list_start(call, &list);
-}
+static const struct api_search search = {WHERE_BATCH, BATCH_SUBJECT, batch_list_these, batch_statuses, batch_kind};
+const struct api_list api_batch_list = {
+	.build = batches_build_list,
+	.filters = {FILTER_WORD("status", status_wanted, batch_statuses, "status of batches"),
+		    FILTER_TEXT("workflow", name)},
+	.cursor = CURSOR_ID,
+	.prefix = "batch",
+	.column = BATCH_SUBJECT,
+	.slice_line = 1,
+	.start = INT64_MAX,
+	.search = &search,
+	.add = add_batch,
+};
 
 enum { LINE_BATCH, LINE_ITEMS, LINE_SLICE };
 
@@ -99,29 +81,17 @@ static void batches_add_item(struct api_query *query, const struct db_rows *rows
 }
 
 /* A cursor is the next n, which is never 0. */
-void api_batch_items(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = build_items,
-		.filters = {FILTER_WORD("status", status_wanted, item_statuses, "status of items"),
-			    FILTER_WORD("decision", name, item_decisions, "decision")},
-		.line = LINE_ITEMS,
-		.slice_line = LINE_SLICE,
-		.cursor = CURSOR_NUMBER,
-		.column = ITEM_N,
-		.at_next = true,
-		.bytes_max = PAGE_BYTES_MAX,
-		.check = check_batch,
-		.add = batches_add_item,
-	};
-	struct api_query *query;
-	int64_t subject;
-
-	if (!api_batch_id(call, &subject))
-		return;
-	query = api_list_new(call, &list);
-	if (!query)
-		return;
-	query->subject = subject;
-	api_query_read(query);
-}
+const struct api_list api_batch_items = {
+	.build = build_items,
+	.filters = {FILTER_WORD("status", status_wanted, item_statuses, "status of items"),
+		    FILTER_WORD("decision", name, item_decisions, "decision")},
+	.owner = api_batch_id,
+	.line = LINE_ITEMS,
+	.slice_line = LINE_SLICE,
+	.cursor = CURSOR_NUMBER,
+	.column = ITEM_N,
+	.at_next = true,
+	.bytes_max = PAGE_BYTES_MAX,
+	.check = check_batch,
+	.add = batches_add_item,
+};

@@ -15,6 +15,11 @@
 static const char no_bulk[] = "there is no such bulk";
 static const char expired[] = "the bulk has ended long ago, and only its key is kept";
 
+static bool bulk_id(struct http_call *call, int64_t *ret_subject)
+{
+	return api_id(call, "bulk", no_bulk, ret_subject);
+}
+
 static void write_bulk(const struct bulk_row *row, struct strbuf *text)
 {
 	const struct bulk_spec *spec = &row->spec;
@@ -197,7 +202,7 @@ void api_bulk_show(struct http_call *call)
 		.read = bulk_read_counted, .show = show_bulk, .topic = bulk_end_topic, .detail = bulk_detail};
 	struct api_wait wait = {.kind = &kind, .call = call};
 
-	if (api_wait_parse(call, &wait.wait_ms) && api_id(call, "bulk", no_bulk, &wait.subject))
+	if (api_wait_parse(call, &wait.wait_ms) && bulk_id(call, &wait.subject))
 		api_wait_start(&wait);
 }
 
@@ -223,7 +228,7 @@ void api_bulk_cancel(struct http_call *call)
 	struct api_query query = {.call = call, .build = build_cancel, .answered = answered_cancel};
 	struct json body;
 
-	if (api_id(call, "bulk", no_bulk, &query.subject) && api_body(call, none, &body))
+	if (bulk_id(call, &query.subject) && api_body(call, none, &body))
 		api_query_ask(&query, (uint64_t)query.subject);
 }
 
@@ -262,25 +267,13 @@ static void add_bulk_item(struct api_query *query, const struct db_rows *rows, s
 	strbuf_add_char(text, '}');
 }
 
-void api_bulk_items(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = build_bulk_items,
-		.line = 1,
-		.cursor = CURSOR_NUMBER,
-		.column = BULK_ITEM_N,
-		.at_next = true,
-		.check = check_bulk,
-		.add = add_bulk_item,
-	};
-	struct api_query *query;
-	int64_t subject;
-
-	if (!api_id(call, "bulk", no_bulk, &subject))
-		return;
-	query = api_list_new(call, &list);
-	if (!query)
-		return;
-	query->subject = subject;
-	api_query_read(query);
-}
+const struct api_list api_bulk_items = {
+	.owner = bulk_id,
+	.build = build_bulk_items,
+	.line = 1,
+	.cursor = CURSOR_NUMBER,
+	.column = BULK_ITEM_N,
+	.at_next = true,
+	.check = check_bulk,
+	.add = add_bulk_item,
+};

@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "api/api_changes.h"
+#include "api/api_list.h"
 #include "api/api_vitals.h"
 
 #define POLICY                                                                                                         \
@@ -103,10 +104,10 @@ const struct route api_dashboard_routes[DASHBOARD_ROUTES] = {
 	{"GET", "/ui/{file}", dashboard_part, ROUTE_PUBLIC, .summary = "A file of the dashboard."},
 	{"GET", "/api/v1/changes", api_changes, ROUTE_READ, .summary = "Tells when something has changed."},
 	{"GET", "/api/v1/vitals", api_vitals, ROUTE_READ, .summary = "How this node does."},
-	{"GET", "/api/v1/functions", api_function_list, ROUTE_READ,
-	 .summary = "Lists functions, and who polls for them.", .query = {PAGE}},
-	{"GET", "/api/v1/bulk", api_bulk_list, ROUTE_READ, .summary = "Lists bulks, the newest first.",
-	 .query = {PAGE}},
+	{"GET", "/api/v1/functions", api_list_start, ROUTE_READ, .summary = "Lists functions, and who polls for them.",
+	 .of = &api_function_list, .query = {PAGE}},
+	{"GET", "/api/v1/bulk", api_list_start, ROUTE_READ, .summary = "Lists bulks, the newest first.",
+	 .of = &api_bulk_list, .query = {PAGE}},
 	{"GET", "/api/v1/definitions/{name}/standing", api_standing, ROUTE_READ,
 	 .summary = "What stands where in a workflow."},
 	{"GET", "/api/v1/definitions/{name}/findings", api_findings, ROUTE_ADMIN,

@@ -36,8 +36,7 @@ void api_session_begin(struct http_call *call);
 void api_session_end(struct http_call *call);
 
 /* For pages of its own (api_dashboard_lists.c). */
-void api_function_list(struct http_call *call);
-void api_bulk_list(struct http_call *call);
+extern const struct api_list api_function_list, api_bulk_list;
 void api_run_sent(struct http_call *call);
 /* Of gates whose records are in this store (api_gate_records.c). */
 void api_gate_records(struct http_call *call);

@@ -74,18 +74,13 @@ static void function_add(struct api_query *query, const struct db_rows *rows, si
 	strbuf_add_str(text, "]}");
 }
 
-void api_function_list(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = functions_build,
-		.cursor = CURSOR_TEXT,
-		.column = FUNCTION_NAME,
-		.check = functions_check,
-		.add = function_add,
-	};
-
-	api_list_start(call, &list);
-}
+const struct api_list api_function_list = {
+	.build = functions_build,
+	.cursor = CURSOR_TEXT,
+	.column = FUNCTION_NAME,
+	.check = functions_check,
+	.add = function_add,
+};
 
 /* ---- bulks ---- */
 
@@ -100,30 +95,25 @@ static void bulks_build(struct api_query *query, struct unit *unit)
 		 db_int(query->limit + 1));
 }
 
-void api_bulk_list(struct http_call *call)
-{
-	static const struct row_member members[] = {
-		{"id", ROW_ID, .at = BULK, .prefix = "bulk"},
-		{"status", ROW_TEXT, .at = STATE},
-		{"verb", ROW_TEXT, .at = VERB},
-		{"where", ROW_TEXT, .at = CONDITION},
-		{"requester", ROW_TEXT, .at = REQUESTER},
-		{"selected", ROW_INT, .at = SELECTED},
-		{"createdAt", ROW_TIME, .at = CREATED_AT},
-		{"completedAt", ROW_TIME, .at = COMPLETED_AT},
-		{.name = NULL},
-	};
-	static const struct api_list list = {
-		.build = bulks_build,
-		.cursor = CURSOR_ID,
-		.prefix = "bulk",
-		.column = BULK,
-		.start = INT64_MAX,
-		.members = members,
-	};
-
-	api_list_start(call, &list);
-}
+static const struct row_member members[] = {
+	{"id", ROW_ID, .at = BULK, .prefix = "bulk"},
+	{"status", ROW_TEXT, .at = STATE},
+	{"verb", ROW_TEXT, .at = VERB},
+	{"where", ROW_TEXT, .at = CONDITION},
+	{"requester", ROW_TEXT, .at = REQUESTER},
+	{"selected", ROW_INT, .at = SELECTED},
+	{"createdAt", ROW_TIME, .at = CREATED_AT},
+	{"completedAt", ROW_TIME, .at = COMPLETED_AT},
+	{.name = NULL},
+};
+const struct api_list api_bulk_list = {
+	.build = bulks_build,
+	.cursor = CURSOR_ID,
+	.prefix = "bulk",
+	.column = BULK,
+	.start = INT64_MAX,
+	.members = members,
+};
 
 /* ---- what was sent ---- */
 

@@ -84,12 +84,6 @@ static void add_entity(struct api_query *query, const struct db_rows *rows, size
 	add_row(&query->text, query->machine->workflow, rows, i);
 }
 
-static void add_found(const struct api_search *how, struct http_call *call UNUSED, const struct db_rows *rows, size_t i,
-		      struct strbuf *text)
-{
-	add_row(text, how->workflow, rows, i);
-}
-
 static struct entity_ref ref_of(const struct api_query *query)
 {
 	return (struct entity_ref){api_workspace(query->call), query->machine, query->name};
@@ -205,8 +199,7 @@ static void entities_build_list(struct api_query *query, struct unit *unit)
 	entity_list(unit, &ref, query->status_wanted, query->held, query->after, query->limit + 1);
 }
 
-/* Ends with NULL; NULL after answering. */
-static const char *const *statuses_of(struct http_call *call, const struct workflow *w)
+const char *const *api_statuses(struct http_call *call, const struct workflow *w)
 {
 	const char **known = api_alloc(call, (w->statuses_n + 1) * sizeof *known);
 
@@ -222,36 +215,27 @@ static bool has_status(struct http_call *call, const struct workflow *w, struct 
 
 	if (workflow_has_status(w, status))
 		return true;
-	known = statuses_of(call, w);
+	known = api_statuses(call, w);
 	return known && api_word_checked(call, status, known, "status", HX_VALIDATION_ERROR);
 }
 
-static void search_entities(struct http_call *call, const struct entity_machine *machine, const struct api_list *list)
+static bool may_be_searched(struct http_call *call, const struct entity_machine *machine)
 {
-	struct api_search *search = api_alloc(call, sizeof *search);
 	struct hx_error err;
 
-	if (!search)
-		return;
-	*search = (struct api_search){.of = WHERE_ENTITY,
-				      .statuses = statuses_of(call, machine->workflow),
-				      .list = list,
-				      .column = ENTITY_SUBJECT,
-				      .read = entity_list_these,
-				      .add = add_found,
-				      .workflow = machine->workflow};
-	if (machine->table) {
-		error_set(&err, HX_BAD_QUERY, "entities of this workflow live in a table of yours: ask that");
-		api_bad_query(call, &err, 0);
-	} else if (search->statuses) {
-		api_search(call, search, machine->kind);
-	}
+	if (!machine->table)
+		return true;
+	error_set(&err, HX_BAD_QUERY, "entities of this workflow live in a table of yours: ask that");
+	return api_bad_query(call, &err, 0);
 }
 
 void api_entity_list(struct http_call *call)
 {
+	static const struct api_search search = {
+		.of = WHERE_ENTITY, .column = ENTITY_SUBJECT, .read = entity_list_these};
 	static const struct api_list list = {
 		.build = entities_build_list,
+		.search = &search,
 		.filters = {FILTER_TEXT("status", status_wanted), FILTER_FLAG("held", held)},
 		.cursor = CURSOR_TEXT,
 		.prefix = "ent", /* of the cursors of searches */
@@ -263,7 +247,8 @@ void api_entity_list(struct http_call *call)
 	struct api_query *query;
 
 	if (machine && api_search_wanted(call)) {
-		search_entities(call, machine, &list);
+		if (may_be_searched(call, machine))
+			api_search(call, &list, machine);
 		return;
 	}
 	query = machine ? api_list_new(call, &list) : NULL;

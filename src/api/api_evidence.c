@@ -62,7 +62,6 @@ DB_STMT(stmt_entries_of_batch, "evidence_entries_of_batch", "titii", "iittii",
 	"SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_batch t JOIN hx_account a ON a.subject = t.account"
 	" JOIN hx_ledger l ON l.account = a.subject" BY_ID
 	" AND substr(l.key, 1, 21) = ?3 AND a.seq <= ?4 ORDER BY l.seq LIMIT ?5");
-enum { ENTRY_SEQ, ENTRY_AMOUNT, ENTRY_KEY, ENTRY_REASON, ENTRY_BALANCE, ENTRY_AT };
 
 /* clang-format on */
 
@@ -71,16 +70,6 @@ static const struct row_member subject_members[] = {
 	{"fence", ROW_INT, .at = FENCE},    {"op", ROW_ID, .at = OP, .prefix = "op"},
 	{"time", ROW_TIME, .at = AT},       {"seq", ROW_INT, .at = SEQ},
 	{"head", ROW_SHA256, .at = HEAD},   {.name = NULL},
-};
-
-static const struct row_member entry_members[] = {
-	{"seq", ROW_INT, .at = ENTRY_SEQ},
-	{"amount", ROW_INT, .at = ENTRY_AMOUNT},
-	{"key", ROW_TEXT, .at = ENTRY_KEY},
-	{"reason", ROW_TEXT, .at = ENTRY_REASON},
-	{"balance", ROW_INT, .at = ENTRY_BALANCE},
-	{"time", ROW_TIME, .at = ENTRY_AT},
-	{.name = NULL},
 };
 
 /* What a subject can be, by how it is named: an id, or NOUN:. */
@@ -232,7 +221,7 @@ static void add_ledger(struct strbuf *text, const struct db_rows *subject, const
 	json_more_int(text, "balance", row[BALANCE].i);
 	json_more_int(text, "charged", row[CHARGED].i);
 	json_more_int(text, "refunded", row[REFUNDED].i);
-	add_rows(text, "entries", entry_members, entries);
+	add_rows(text, "entries", api_entry_members, entries);
 	strbuf_add_char(text, '}');
 }
 

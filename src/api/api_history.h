@@ -13,3 +13,5 @@
 	"ttttt"
 
 extern const struct row_member api_history_members[];
+/* Of a row: seq, amount, key, reason, balance, at. */
+extern const struct row_member api_entry_members[];

@@ -178,21 +178,15 @@ static void jobs_build_list(struct api_query *query, struct unit *unit)
 	job_list(unit, api_workspace(query->call), query->status_wanted, query->name, query->subject, query->limit + 1);
 }
 
-void api_job_list(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = jobs_build_list,
-		.filters = {FILTER_WORD("status", status_wanted, job_statuses, "status of jobs"),
-			    FILTER_TEXT("queue", name)},
-		.cursor = CURSOR_ID,
-		.prefix = "job",
-		.column = JOB_SUBJECT,
-		.slice_line = 1,
-		.members = job_members,
-	};
-
-	api_list_start(call, &list);
-}
+const struct api_list api_job_list = {
+	.build = jobs_build_list,
+	.filters = {FILTER_WORD("status", status_wanted, job_statuses, "status of jobs"), FILTER_TEXT("queue", name)},
+	.cursor = CURSOR_ID,
+	.prefix = "job",
+	.column = JOB_SUBJECT,
+	.slice_line = 1,
+	.members = job_members,
+};
 
 /* ---- redrive ---- */
 

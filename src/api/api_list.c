@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "api/api_search.h"
 #include "base/id.h"
 #include "base/json_string.h"
 #include "flow/page.h"
@@ -180,10 +181,24 @@ struct api_query *api_list_new(struct http_call *call, const struct api_list *li
 	return query && api_list_read(call, list, query) && read_cursor(call, list, query) ? query : NULL;
 }
 
-void api_list_start(struct http_call *call, const struct api_list *list)
+void api_list_start(struct http_call *call)
 {
-	struct api_query *query = api_list_new(call, list);
+	const struct api_list *list = call->route->of;
+	struct api_query *query;
+	int64_t subject = 0;
 
-	if (query)
-		api_query_read(query);
+	if (list->search && api_search_wanted(call)) {
+		api_search(call, list, /* machine= */ NULL);
+		return;
+	}
+	if (list->owner && !list->owner(call, &subject))
+		return;
+	query = api_list_new(call, list);
+	if (!query)
+		return;
+	if (list->owner)
+		query->subject = subject;
+	if (list->owner_name)
+		query->name = call_param(call, list->owner_name);
+	api_query_read(query);
 }

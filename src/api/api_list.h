@@ -4,7 +4,8 @@
  *   GET …?FILTERS&limit=&cursor= ─▶ {"items": [one object for each row], "cursor": where the next page begins, or null}
  *
  * A list is what its filters are, the unit that reads one row more than are shown, and what a row shows. The cursor is that of
- * the last row of its page.
+ * the last row of its page. A route whose handler is api_list_start() has its list as `of`; no list needs a handler of its own but
+ * those that look something up first (api_list_new()).
  */
 #pragma once
 
@@ -52,6 +53,10 @@ struct api_list {
 	size_t bytes_max; /* the page ends with the row that passes it; 0: none does */
 	/* NULL, or what is wrong with the unit's answer. It sets the detail. */
 	enum hx_code (*check)(struct api_query *query, const struct unit_result *result);
+	/* Of a list of what something has: its id, from the path. False after answering. It goes into `subject`. */
+	bool (*owner)(struct http_call *call, int64_t *ret_subject);
+	const char *owner_name;          /* or its name, which is this parameter of the path; into `name` */
+	const struct api_search *search; /* NULL: where and order are no parameters of it */
 	/* What a row shows: its members, or, with NULL, the object that is written here. */
 	const struct row_member *members;
 	void (*add)(struct api_query *query, const struct db_rows *rows, size_t i);
@@ -61,5 +66,5 @@ struct api_list {
 bool api_list_read(struct http_call *call, const struct api_list *list, struct api_query *query);
 /* Reads the query of the call. NULL after answering; else what more the unit needs is set, and api_query_read() follows. */
 struct api_query *api_list_new(struct http_call *call, const struct api_list *list);
-/* Without more. */
-void api_list_start(struct http_call *call, const struct api_list *list);
+/* A handler: without more. */
+void api_list_start(struct http_call *call);

@@ -22,15 +22,10 @@ static void add_counts(struct api_query *query, const struct db_rows *rows, size
 	strbuf_add_str(text, "}}");
 }
 
-void api_run_counts(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = build_counts,
-		.filters = {FILTER_TEXT("definitionId", name)},
-		.cursor = CURSOR_TEXT,
-		.column = 0,
-		.add = add_counts,
-	};
-
-	api_list_start(call, &list);
-}
+const struct api_list api_run_counts = {
+	.build = build_counts,
+	.filters = {FILTER_TEXT("definitionId", name)},
+	.cursor = CURSOR_TEXT,
+	.column = 0,
+	.add = add_counts,
+};

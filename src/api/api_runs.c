@@ -483,45 +483,27 @@ static void runs_build_list(struct api_query *query, struct unit *unit)
 	run_list(unit, &filter);
 }
 
-static void add_found(const struct api_search *how UNUSED, struct http_call *call, const struct db_rows *rows, size_t i,
-		      struct strbuf *text)
+static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
 {
-	const struct run_policy *policy = runs_policy(api_parts(call)->runs);
+	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
 
 	run_json_add_listed(rows, i,
 			    policy->machine_of(policy->context, db_cell(rows, i, RUN_WORKFLOW)->s,
 					       db_cell(rows, i, RUN_DEFINITION_VERSION)->i),
-			    text);
+			    &query->text);
 }
 
-static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
-{
-	add_found(/* how= */ NULL, query->call, rows, i, &query->text);
-}
-
-void api_run_list(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = runs_build_list,
-		.filters = {FILTER_WORD("status", status_wanted, run_statuses, "status of runs"),
-			    FILTER_TEXT("definitionId", name), FILTER_FLAG("unknown", held),
-			    FILTER_ID("parent", parent, "run")},
-		.cursor = CURSOR_ID,
-		.prefix = "run",
-		.column = RUN_SUBJECT,
-		.slice_line = 1,
-		.start = INT64_MAX,
-		.add = add_listed,
-	};
-	static const struct api_search search = {.of = WHERE_RUN,
-						 .statuses = run_statuses,
-						 .list = &list,
-						 .column = RUN_SUBJECT,
-						 .read = run_list_these,
-						 .add = add_found};
-
-	if (api_search_wanted(call))
-		api_search(call, &search, run_kind());
-	else
-		api_list_start(call, &list);
-}
+static const struct api_search search = {WHERE_RUN, RUN_SUBJECT, run_list_these, run_statuses, run_kind};
+const struct api_list api_run_list = {
+	.build = runs_build_list,
+	.filters = {FILTER_WORD("status", status_wanted, run_statuses, "status of runs"),
+		    FILTER_TEXT("definitionId", name), FILTER_FLAG("unknown", held),
+		    FILTER_ID("parent", parent, "run")},
+	.cursor = CURSOR_ID,
+	.prefix = "run",
+	.column = RUN_SUBJECT,
+	.slice_line = 1,
+	.start = INT64_MAX,
+	.search = &search,
+	.add = add_listed,
+};

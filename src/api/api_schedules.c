@@ -127,17 +127,12 @@ static void add_listed(struct api_query *query, const struct db_rows *rows, size
 		query->text.failed = true;
 }
 
-void api_schedule_list(struct http_call *call)
-{
-	static const struct api_list list = {
-		.build = schedules_build_list,
-		.cursor = CURSOR_TEXT,
-		.column = SCHEDULE_NAME,
-		.add = add_listed,
-	};
-
-	api_list_start(call, &list);
-}
+const struct api_list api_schedule_list = {
+	.build = schedules_build_list,
+	.cursor = CURSOR_TEXT,
+	.column = SCHEDULE_NAME,
+	.add = add_listed,
+};
 
 /* ---- verbs ---- */
 

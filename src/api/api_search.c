@@ -15,9 +15,8 @@ struct searching {
 	struct search_page page; /* first: a task is known by its address */
 	struct seat seat;
 	struct http_call *call;
-	const struct api_search *how;
-	struct api_query filters; /* what the list reads of its query */
-	struct strbuf text;
+	const char *const *statuses;
+	struct api_query query; /* what the list reads of its own, and what it writes a row into */
 };
 
 bool api_search_wanted(const struct http_call *call)
@@ -109,7 +108,7 @@ static bool read_where(struct searching *s)
 
 	if (!get(s->call, "where", &text))
 		return false;
-	return !text.p || api_where(s->call, s->how->of, s->how->statuses, text, &s->page.search.where);
+	return !text.p || api_where(s->call, s->page.search.of, s->statuses, text, &s->page.search.where);
 }
 
 static bool read_order(struct searching *s)
@@ -159,7 +158,7 @@ static bool read_cursor(struct searching *s)
 		value = slice_from(text, (size_t)(dot - text.p) + 1);
 		text.n = (size_t)(dot - text.p);
 	}
-	if (!id_parse(s->how->list->prefix, text, &after->id) || (dot != NULL) != (s->page.search.order.n > 0) ||
+	if (!id_parse(s->query.list->prefix, text, &after->id) || (dot != NULL) != (s->page.search.order.n > 0) ||
 	    value.n >= sizeof after->value)
 		return refuse_cursor(s);
 	if (value.n)
@@ -173,15 +172,14 @@ static bool read_filters(struct searching *s)
 {
 	struct search *search = &s->page.search;
 
-	s->filters.call = s->call;
-	if (!api_list_read(s->call, s->how->list, &s->filters))
+	if (!api_list_read(s->call, s->query.list, &s->query))
 		return false;
-	if (s->filters.held)
-		return api_invalid(s->call, "%s goes without where and order", s->how->workflow ? "held" : "unknown");
-	search->status = s->filters.status_wanted;
-	search->workflow = s->how->workflow ? slice_str(s->how->workflow->name) : s->filters.name;
-	search->parent = s->filters.parent;
-	s->page.limit = s->filters.limit;
+	if (s->query.held)
+		return api_invalid(s->call, "%s goes without where and order", s->query.machine ? "held" : "unknown");
+	search->status = s->query.status_wanted;
+	search->workflow = s->query.machine ? slice_str(s->query.machine->workflow->name) : s->query.name;
+	search->parent = s->query.parent;
+	s->page.limit = s->query.limit;
 	return true;
 }
 
@@ -192,17 +190,17 @@ static void add_cursor(struct searching *s)
 	const struct search_place *next = &s->page.next;
 
 	if (!s->page.more) {
-		json_more_json(&s->text, "cursor", slice_of(NULL, 0));
+		json_more_json(&s->query.text, "cursor", slice_of(NULL, 0));
 		return;
 	}
 	LOCAL_STRBUF(cursor, sizeof next->value + ID_TEXT_BYTES + 1);
-	strbuf_add_str(&cursor, id_text(s->how->list->prefix, next->id).text);
+	strbuf_add_str(&cursor, id_text(s->query.list->prefix, next->id).text);
 	if (s->page.search.order.n) {
 		strbuf_add_char(&cursor, '.');
 		strbuf_add_slice(&cursor, slice_of(next->value, next->value_n));
 	}
-	json_more(&s->text, "cursor");
-	json_quote(strbuf_slice(&cursor), &s->text);
+	json_more(&s->query.text, "cursor");
+	json_quote(strbuf_slice(&cursor), &s->query.text);
 }
 
 static void show(struct search_page *page, const struct db_rows *rows)
@@ -210,26 +208,26 @@ static void show(struct search_page *page, const struct db_rows *rows)
 	struct searching *s = (struct searching *)page;
 	bool more = false;
 
-	strbuf_add_str(&s->text, "{\"items\":[");
+	strbuf_add_str(&s->query.text, "{\"items\":[");
 	for (size_t n = 0; n < page->ids_n; n++) {
-		size_t i = search_page_row(page, rows, s->how->column, n);
+		size_t i = search_page_row(page, rows, s->query.list->search->column, n);
 
 		if (i == rows->n)
 			continue;
-		strbuf_add_str(&s->text, more ? "," : "");
-		s->how->add(s->how, s->call, rows, i, &s->text);
+		strbuf_add_str(&s->query.text, more ? "," : "");
+		s->query.list->add(&s->query, rows, i);
 		more = true;
 	}
-	strbuf_add_char(&s->text, ']');
+	strbuf_add_char(&s->query.text, ']');
 	add_cursor(s);
-	strbuf_add_char(&s->text, '}');
+	strbuf_add_char(&s->query.text, '}');
 }
 
 static void done(struct seat *seat, enum hx_code code)
 {
 	struct searching *s = CONTAINER_OF(seat, struct searching, seat);
 	const struct search_page *page = &s->page;
-	struct strbuf text = s->text;
+	struct strbuf text = s->query.text;
 	struct hx_error err;
 	size_t column = 0;
 
@@ -244,23 +242,33 @@ static void done(struct seat *seat, enum hx_code code)
 	strbuf_release(&text);
 }
 
-void api_search(struct http_call *call, const struct api_search *how, int64_t kind)
+/* Ends with NULL; NULL after answering. */
+static const char *const *statuses_of(struct http_call *call, const struct api_search *how,
+				      const struct entity_machine *machine)
+{
+	return machine ? api_statuses(call, machine->workflow) : how->statuses;
+}
+
+void api_search(struct http_call *call, const struct api_list *list, const struct entity_machine *machine)
 {
 	struct searching *s = api_alloc(call, sizeof *s);
+	const struct api_search *how = list->search;
 	enum hx_code code;
 
 	if (!s)
 		return;
 	s->call = call;
-	s->how = how;
-	s->page.search = (struct search){.of = how->of, .workspace = api_workspace(call), .kind = kind};
-	s->page.search.known = api_attributes(call, how->of, how->workflow);
+	s->query = (struct api_query){.call = call, .list = list, .machine = machine};
+	s->statuses = statuses_of(call, how, machine);
+	s->page.search = (struct search){
+		.of = how->of, .workspace = api_workspace(call), .kind = machine ? machine->kind : how->kind()};
+	s->page.search.known = s->statuses ? api_attributes(call, how->of, machine ? machine->workflow : NULL) : NULL;
 	if (!s->page.search.known || !read_filters(s) || !read_where(s) || !read_order(s) || !read_cursor(s))
 		return;
 	s->page.arena = call->arena;
 	s->page.read = how->read;
 	s->page.show = show;
-	strbuf_init(&s->text, API_TEXT_BYTES_MAX);
+	strbuf_init(&s->query.text, API_TEXT_BYTES_MAX);
 	search_page_init(&s->page);
 	s->seat = (struct seat){.task = &s->page.task, .done = done, .tenant = unit_tenant(api_workspace(call))};
 	code = readers_submit(api_parts(call)->readers, &s->seat);

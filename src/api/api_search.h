@@ -10,21 +10,22 @@
 #include "api/api_list.h"
 #include "flow/search_page.h"
 
+/* What of a list is for searches; its filters, its prefix and what it shows of a row are the same. */
 struct api_search {
 	enum where_kind of;
-	const char *const *statuses;
-	const struct api_list *list; /* its filters and its prefix */
-	size_t column;               /* of the id, in rows that `read` brings */
+	size_t column; /* of the id, in rows that `read` brings */
 	void (*read)(struct unit *unit, struct slice workspace, struct slice ids);
-	void (*add)(const struct api_search *how, struct http_call *call, const struct db_rows *rows, size_t i,
-		    struct strbuf *text);
-	const struct workflow *workflow; /* of entities: theirs; else NULL */
+	/* Of entities their machine has these. */
+	const char *const *statuses;
+	int64_t (*kind)(void); /* subject_kind() */
 };
 
 /* Does the query have either of the two? */
 bool api_search_wanted(const struct http_call *call);
-/* kind: subject_kind(). */
-void api_search(struct http_call *call, const struct api_search *how, int64_t kind);
+/* Ends with NULL; NULL after answering. */
+const char *const *api_statuses(struct http_call *call, const struct workflow *workflow);
+/* machine: of entities, theirs; else NULL. */
+void api_search(struct http_call *call, const struct api_list *list, const struct entity_machine *machine);
 
 /* The condition. False after answering. */
 bool api_where(struct http_call *call, enum where_kind of, const char *const *statuses, struct slice text,

@@ -53,6 +53,7 @@ struct route {
 	bool (*admit)(struct http_call *call); /* NULL, or who is let in here, in place of the router's */
 	size_t body_bytes_max;                 /* 0: the server's */
 	int verb;                              /* for a handler of several routes: which of its own */
+	const void *of;                        /* likewise: what it works on */
 	bool one_unit; /* its work is one unit, which carries the record of its Idempotency-Key (api/api_gate.h) */
 	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros ---- */
 	const char *id;                                 /* operationId */
