@@ -149,35 +149,40 @@ static void account_take_read(struct account_credit *c, const struct answer *ans
 			 HX_CONCURRENCY_ERROR); /* entries stay: only a store that was put back in time says so */
 }
 
-static void take_credited(struct account_credit *c, const struct answer *answer)
+static void credited(struct account_credit *c, const struct answer *answer)
 {
-	const struct unit_result *result = answer->result;
-
-	switch (result->verdict) {
-	case UNIT_WON:
-		c->balance = db_cell(&result->rows[1], 0, 0)->i;
-		task_end(&c->task, HX_OK);
-		break;
-	case UNIT_LOST:
-		task_go(&c->task, CREDIT_LOOKING);
-		break;
-	case UNIT_REFUSED:
-		task_end(&c->task, HX_VALIDATION_ERROR);
-		break;
-	case UNIT_FAILED:
-		account_fail(c, flow_failure(result));
-		break;
-	case UNIT_UNKNOWN:
-		if (c->in_doubt) {
-			task_end(&c->task, HX_OUTCOME_UNKNOWN);
-		} else {
-			c->in_doubt = true;           /* mutant: credit-in-doubt */
-			c->op_in_doubt = c->stamp.op; /* mutant: credit-not-mine */
-			start_crediting(c, answer);
-		}
-		break;
-	}
+	c->balance = db_cell(&answer->result->rows[1], 0, 0)->i;
+	task_end(&c->task, HX_OK);
 }
+
+static void look_at_entry(struct account_credit *c, const struct answer *answer UNUSED)
+{
+	task_go(&c->task, CREDIT_LOOKING);
+}
+
+static void refused_credit(struct account_credit *c, const struct answer *answer UNUSED)
+{
+	task_end(&c->task, HX_VALIDATION_ERROR);
+}
+
+static void failed_credit(struct account_credit *c, const struct answer *answer)
+{
+	account_fail(c, flow_failure(answer->result));
+}
+
+static void credit_once_more(struct account_credit *c, const struct answer *answer)
+{
+	if (c->in_doubt) {
+		task_end(&c->task, HX_OUTCOME_UNKNOWN);
+		return;
+	}
+	c->in_doubt = true;           /* mutant: credit-in-doubt */
+	c->op_in_doubt = c->stamp.op; /* mutant: credit-not-mine */
+	start_crediting(c, answer);
+}
+
+TASK_VERDICTS(take_credited, struct account_credit, [UNIT_WON] = credited, [UNIT_LOST] = look_at_entry,
+	      [UNIT_REFUSED] = refused_credit, [UNIT_FAILED] = failed_credit, [UNIT_UNKNOWN] = credit_once_more);
 
 TASK_UNIT(build_read, struct account_credit, c, account_read_entry(unit, c->rq->workspace, c->rq->name, c->rq->key));
 TASK_UNIT(build_credit, struct account_credit, c,

@@ -89,7 +89,7 @@ static void seized(struct batch_cancel *c, const struct db_rows *rows)
 }
 
 /* Somebody was first; what it is now is read again. */
-static void batch_cancel_lost(struct batch_cancel *c)
+static void batch_cancel_lost(struct batch_cancel *c, const struct answer *answer UNUSED)
 {
 	if (c->losses++ < LOSSES_MAX)
 		task_go(&c->task, CANCEL_READING);
@@ -97,28 +97,27 @@ static void batch_cancel_lost(struct batch_cancel *c)
 		task_end(&c->task, HX_CONCURRENCY_ERROR);
 }
 
-static void take_cancel_written(struct batch_cancel *c, const struct answer *answer)
+static void cancel_written(struct batch_cancel *c, const struct answer *answer)
 {
-	const struct unit_result *result = answer->result;
-
-	switch (result->verdict) {
-	case UNIT_WON:
-		if (c->task.at == CANCEL_SEIZING)
-			seized(c, &result->rows[0]);
-		else
-			accept(c);
-		break;
-	case UNIT_LOST:
-		batch_cancel_lost(c);
-		break;
-	case UNIT_UNKNOWN:
-		c->in_doubt = true;
-		task_go(&c->task, c->task.at == CANCEL_SEIZING ? CANCEL_LOOKING_UP : CANCEL_READING);
-		break;
-	default:
-		task_end(&c->task, c->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(result));
-	}
+	if (c->task.at == CANCEL_SEIZING)
+		seized(c, &answer->result->rows[0]);
+	else
+		accept(c);
 }
+
+static void cancel_failed(struct batch_cancel *c, const struct answer *answer)
+{
+	task_end(&c->task, c->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(answer->result));
+}
+
+static void unsure_of_cancel(struct batch_cancel *c, const struct answer *answer UNUSED)
+{
+	c->in_doubt = true;
+	task_go(&c->task, c->task.at == CANCEL_SEIZING ? CANCEL_LOOKING_UP : CANCEL_READING);
+}
+
+TASK_VERDICTS(take_cancel_written, struct batch_cancel, [UNIT_WON] = cancel_written, [UNIT_LOST] = batch_cancel_lost,
+	      [UNIT_REFUSED] = cancel_failed, [UNIT_FAILED] = cancel_failed, [UNIT_UNKNOWN] = unsure_of_cancel);
 
 static void take_cancel_looked_up(struct batch_cancel *c, const struct answer *answer)
 {
@@ -127,13 +126,13 @@ static void take_cancel_looked_up(struct batch_cancel *c, const struct answer *a
 	else if (answer->result->rows[0].n)
 		seized(c, &answer->result->rows[0]);
 	else
-		batch_cancel_lost(c);
+		batch_cancel_lost(c, answer);
 }
 
 /* Whatever came of it: somebody has ended the load. */
 static void take_released(struct batch_cancel *c, const struct answer *answer UNUSED)
 {
-	batch_cancel_lost(c);
+	batch_cancel_lost(c, answer);
 }
 
 static void build_cancel_read(const struct batch_cancel *c, struct unit *unit)

@@ -355,25 +355,15 @@ static void take_lost(struct batch_hand *h, const struct answer *answer)
 		batch_hand_go_on(h);
 }
 
-static void take_ended(struct batch_hand *h, const struct answer *answer)
+static void item_ended(struct batch_hand *h, const struct answer *answer UNUSED)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		h->late = h->task.at == HAND_RECORDING;
-		batch_hand_go_on(h);
-		break;
-	case UNIT_LOST:
-		take_lost(h, answer);
-		break;
-	case UNIT_REFUSED:
-		ASSERT(!"what is given back raises a balance");
-		break;
-	case UNIT_FAILED:
-	case UNIT_UNKNOWN:
-		rest_a_moment(h, answer);
-		break;
-	}
+	h->late = h->task.at == HAND_RECORDING;
+	batch_hand_go_on(h);
 }
+
+/* What is given back raises a balance: it is never refused. */
+TASK_VERDICTS(take_ended, struct batch_hand, [UNIT_WON] = item_ended, [UNIT_LOST] = take_lost,
+	      [UNIT_FAILED] = rest_a_moment, [UNIT_UNKNOWN] = rest_a_moment);
 
 static void take_hand_rested(struct batch_hand *h, const struct answer *answer UNUSED)
 {

@@ -233,7 +233,7 @@ static void won(struct batch_lead *l, const struct answer *answer, enum batch_le
 }
 
 /* Somebody was first, or something has changed since it was read. */
-static void batch_lead_lost(struct batch_lead *l)
+static void batch_lead_lost(struct batch_lead *l, const struct answer *answer UNUSED)
 {
 	if (l->losses++ < LEAD_LOSSES_MAX)
 		task_go(&l->task, LEAD_READING);
@@ -241,24 +241,25 @@ static void batch_lead_lost(struct batch_lead *l)
 		end_lead(l, LEAD_OVER, HX_CLAIM_FAILED);
 }
 
-static void take_moved(struct batch_lead *l, const struct answer *answer)
+static void lead_moved(struct batch_lead *l, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		l->asked = answer->sent;
-		won(l, answer, l->task.at, &answer->result->rows[0]);
-		break;
-	case UNIT_LOST:
-		batch_lead_lost(l);
-		break;
-	case UNIT_UNKNOWN:
-		l->looks_up = l->task.at;
-		task_go(&l->task, LEAD_LOOKING_UP);
-		break;
-	default:
-		end_lead(l, LEAD_OVER, flow_failure(answer->result));
-	}
+	l->asked = answer->sent;
+	won(l, answer, l->task.at, &answer->result->rows[0]);
 }
+
+static void lead_failed(struct batch_lead *l, const struct answer *answer)
+{
+	end_lead(l, LEAD_OVER, flow_failure(answer->result));
+}
+
+static void look_lead_up(struct batch_lead *l, const struct answer *answer UNUSED)
+{
+	l->looks_up = l->task.at;
+	task_go(&l->task, LEAD_LOOKING_UP);
+}
+
+TASK_VERDICTS(take_moved, struct batch_lead, [UNIT_WON] = lead_moved, [UNIT_LOST] = batch_lead_lost,
+	      [UNIT_REFUSED] = lead_failed, [UNIT_FAILED] = lead_failed, [UNIT_UNKNOWN] = look_lead_up);
 
 static void take_lead_looked_up(struct batch_lead *l, const struct answer *answer)
 {
@@ -267,7 +268,7 @@ static void take_lead_looked_up(struct batch_lead *l, const struct answer *answe
 	else if (answer->result->rows[0].n)
 		won(l, answer, l->looks_up, &answer->result->rows[0]);
 	else
-		batch_lead_lost(l);
+		batch_lead_lost(l, answer);
 }
 
 static void void_next(struct batch_lead *l, const struct answer *answer)
@@ -337,27 +338,20 @@ static void take_voided(struct batch_lead *l, const struct answer *answer)
 }
 
 /* After a lost answer the cursor tells: it is read again, under the lock. */
-static void take_flipped(struct batch_lead *l, const struct answer *answer)
+static void lead_flipped(struct batch_lead *l, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		l->row.flipped_to = l->flip_to;
-		l->hold.since = answer->sent;
-		if (l->doubtful_n)
-			end_lead(l, LEAD_AGAIN, HX_OK);
-		else if (l->row.flipped_to == l->row.total)
-			task_go(&l->task, LEAD_READING); /* the totals, as they are now */
-		else
-			tear_down(l, answer);
-		break;
-	case UNIT_LOST:
-	case UNIT_UNKNOWN:
-		batch_lead_lost(l);
-		break;
-	default:
-		end_lead(l, LEAD_OVER, flow_failure(answer->result));
-	}
+	l->row.flipped_to = l->flip_to;
+	l->hold.since = answer->sent;
+	if (l->doubtful_n)
+		end_lead(l, LEAD_AGAIN, HX_OK);
+	else if (l->row.flipped_to == l->row.total)
+		task_go(&l->task, LEAD_READING); /* the totals, as they are now */
+	else
+		tear_down(l, answer);
 }
+
+TASK_VERDICTS(take_flipped, struct batch_lead, [UNIT_WON] = lead_flipped, [UNIT_LOST] = batch_lead_lost,
+	      [UNIT_REFUSED] = lead_failed, [UNIT_FAILED] = lead_failed, [UNIT_UNKNOWN] = batch_lead_lost);
 
 /* ---- asking ---- */
 

@@ -224,7 +224,7 @@ static void take_won(struct batch_load *l, const struct answer *answer)
 }
 
 /* The first takes the batch: somebody may have been faster, and it is as if this one came later. */
-static void take_lost(struct batch_load *l)
+static void lost_load(struct batch_load *l, const struct answer *answer UNUSED)
 {
 	if (l->first)
 		read_load_again(l, HX_CONCURRENCY_ERROR);
@@ -233,7 +233,7 @@ static void take_lost(struct batch_load *l)
 }
 
 /* Items are replaced by themselves. Only what takes the batch, or lets it go, must not be done twice. */
-static void take_unknown(struct batch_load *l)
+static void unsure_of_load(struct batch_load *l, const struct answer *answer UNUSED)
 {
 	if (l->first || is_last(l))
 		task_go(&l->task, LOAD_LOOKING_UP);
@@ -241,26 +241,20 @@ static void take_unknown(struct batch_load *l)
 		end_load(l, HX_STORE_UNAVAILABLE, NULL);
 }
 
-static void take_load_written(struct batch_load *l, const struct answer *answer)
+static void load_written(struct batch_load *l, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		if (is_last(l) && l->rq->along)
-			l->rq->along->won(l->rq->along, answer->result);
-		take_won(l, answer);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		take_lost(l);
-		break;
-	case UNIT_FAILED:
-		end_load(l, flow_failure(answer->result), NULL);
-		break;
-	case UNIT_UNKNOWN:
-		take_unknown(l);
-		break;
-	}
+	if (is_last(l) && l->rq->along)
+		l->rq->along->won(l->rq->along, answer->result);
+	take_won(l, answer);
 }
+
+static void failed_load(struct batch_load *l, const struct answer *answer)
+{
+	end_load(l, flow_failure(answer->result), NULL);
+}
+
+TASK_VERDICTS(take_load_written, struct batch_load, [UNIT_WON] = load_written, [UNIT_LOST] = lost_load,
+	      [UNIT_REFUSED] = lost_load, [UNIT_FAILED] = failed_load, [UNIT_UNKNOWN] = unsure_of_load);
 
 static void take_load_looked_up(struct batch_load *l, const struct answer *answer)
 {

@@ -146,35 +146,30 @@ static void take_batch_verb_read(struct batch_verb *v, const struct answer *answ
 		end_batch_verb(v, HX_TOO_LARGE, NULL); /* what was written by then is not of this read */
 }
 
-static void read_batch_verb_again(struct batch_verb *v)
+static void read_batch_verb_again(struct batch_verb *v, const struct answer *answer)
 {
+	v->in_doubt |= answer->result->verdict == UNIT_UNKNOWN;
 	task_go(&v->task, BATCH_VERB_READING);
 	if (v->losses++ == LOSSES_MAX)
 		end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : HX_CONCURRENCY_ERROR, NULL);
 }
 
-static void take_batch_verb_written(struct batch_verb *v, const struct answer *answer)
+static void batch_verb_written(struct batch_verb *v, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		if (v->rq->along)
-			v->rq->along->won(v->rq->along, answer->result);
-		v->changed = true;
-		end_batch_verb(v, HX_OK, NULL);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		read_batch_verb_again(v);
-		break;
-	case UNIT_FAILED:
-		end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(answer->result), NULL);
-		break;
-	case UNIT_UNKNOWN:
-		v->in_doubt = true;
-		read_batch_verb_again(v);
-		break;
-	}
+	if (v->rq->along)
+		v->rq->along->won(v->rq->along, answer->result);
+	v->changed = true;
+	end_batch_verb(v, HX_OK, NULL);
 }
+
+static void batch_verb_failed(struct batch_verb *v, const struct answer *answer)
+{
+	end_batch_verb(v, v->in_doubt ? HX_OUTCOME_UNKNOWN : flow_failure(answer->result), NULL);
+}
+
+TASK_VERDICTS(take_batch_verb_written, struct batch_verb, [UNIT_WON] = batch_verb_written,
+	      [UNIT_LOST] = read_batch_verb_again, [UNIT_REFUSED] = read_batch_verb_again,
+	      [UNIT_FAILED] = batch_verb_failed, [UNIT_UNKNOWN] = read_batch_verb_again);
 
 /* ---- units ---- */
 

@@ -192,25 +192,26 @@ static void look_read(struct function_look *l, const struct answer *answer)
 		task_end(&l->task, HX_TOO_LARGE);
 }
 
-static void look_written(struct function_look *l, const struct answer *answer)
+static void look_won(struct function_look *l, const struct answer *answer UNUSED)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		l->ended = run_is_terminal(l->work.to);
-		task_end(&l->task, HX_OK);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		task_go(&l->task, LOOK_READING);
-		if (l->tries++ == TRIES_MAX)
-			task_end(&l->task, HX_BUSY);
-		break;
-	case UNIT_FAILED:
-	case UNIT_UNKNOWN:
-		task_end(&l->task, HX_STORE_UNAVAILABLE);
-		break;
-	}
+	l->ended = run_is_terminal(l->work.to);
+	task_end(&l->task, HX_OK);
 }
+
+static void look_lost(struct function_look *l, const struct answer *answer UNUSED)
+{
+	task_go(&l->task, LOOK_READING);
+	if (l->tries++ == TRIES_MAX)
+		task_end(&l->task, HX_BUSY);
+}
+
+static void look_failed(struct function_look *l, const struct answer *answer UNUSED)
+{
+	task_end(&l->task, HX_STORE_UNAVAILABLE);
+}
+
+TASK_VERDICTS(look_written, struct function_look, [UNIT_WON] = look_won, [UNIT_LOST] = look_lost,
+	      [UNIT_REFUSED] = look_lost, [UNIT_FAILED] = look_failed, [UNIT_UNKNOWN] = look_failed);
 
 static void build_look_read(const struct function_look *l, struct unit *unit)
 {

@@ -190,34 +190,36 @@ static void settled(struct job_settle *s)
 	task_end(&s->task, HX_OK);
 }
 
-static void take_settled(struct job_settle *s, const struct answer *answer)
+static void written(struct job_settle *s, const struct answer *answer)
 {
-	const struct unit_result *result = answer->result;
-
-	switch (result->verdict) {
-	case UNIT_WON:
-		if (s->rq->kind == JOB_HEARTBEAT)
-			s->until_ms = db_cell(&result->rows[0], 0, 0)->i;
-		settled(s);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		if (s->task.at == SETTLE_TRYING)
-			task_go(&s->task, SETTLE_READING); /* stale, or not that simple */
-		else
-			task_end(&s->task, HX_STALE_FENCE);
-		break;
-	case UNIT_FAILED:
-		task_end(&s->task, flow_failure(result));
-		break;
-	case UNIT_UNKNOWN:
-		if (s->rq->kind == JOB_HEARTBEAT)
-			task_end(&s->task, HX_STORE_UNAVAILABLE); /* beating once more does no harm */
-		else
-			task_go(&s->task, SETTLE_LOOKING_UP);
-		break;
-	}
+	if (s->rq->kind == JOB_HEARTBEAT)
+		s->until_ms = db_cell(&answer->result->rows[0], 0, 0)->i;
+	settled(s);
 }
+
+static void lost_settle(struct job_settle *s, const struct answer *answer UNUSED)
+{
+	if (s->task.at == SETTLE_TRYING)
+		task_go(&s->task, SETTLE_READING); /* stale, or not that simple */
+	else
+		task_end(&s->task, HX_STALE_FENCE);
+}
+
+static void failed_settle(struct job_settle *s, const struct answer *answer)
+{
+	task_end(&s->task, flow_failure(answer->result));
+}
+
+static void unsure_of_settle(struct job_settle *s, const struct answer *answer UNUSED)
+{
+	if (s->rq->kind == JOB_HEARTBEAT)
+		task_end(&s->task, HX_STORE_UNAVAILABLE); /* beating once more does no harm */
+	else
+		task_go(&s->task, SETTLE_LOOKING_UP);
+}
+
+TASK_VERDICTS(take_settled, struct job_settle, [UNIT_WON] = written, [UNIT_LOST] = lost_settle,
+	      [UNIT_REFUSED] = lost_settle, [UNIT_FAILED] = failed_settle, [UNIT_UNKNOWN] = unsure_of_settle);
 
 static void take_looked_up(struct job_settle *s, const struct answer *answer)
 {

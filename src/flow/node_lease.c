@@ -133,33 +133,35 @@ static void take_numbers(struct node_lease *l, const struct answer *answer)
 		task_go(&l->task, NODE_TAKING);
 }
 
-static void node_lease_take_written(struct node_lease *l, const struct answer *answer)
+static void node_written(struct node_lease *l, const struct answer *answer)
 {
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		l->live = db_cell(&answer->result->rows[LINE_LIVE], 0, 0)->i;
-		if (answer->result->rows[LINE_FLOOR].n)
-			l->floor = db_cell(&answer->result->rows[LINE_FLOOR], 0, 0)->i;
-		l->namesakes = db_cell(&answer->result->rows[LINE_NAMESAKES], 0, 0)->i;
-		l->store_ms = l->task.at == NODE_RENEWING ? db_cell(&answer->result->rows[0], 0, 1)->i : 0;
-		l->answered = answer->mono;
-		task_end(&l->task, HX_OK);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		if (l->task.at == NODE_TAKING)
-			task_go(&l->task, NODE_READING);
-		else
-			task_end(&l->task, HX_STALE_FENCE);
-		break;
-	case UNIT_FAILED:
-	case UNIT_UNKNOWN: /* a renewal may be sent twice */
-		if (l->task.at == NODE_TAKING)
-			l->number = -1;
-		task_end(&l->task, HX_STORE_UNAVAILABLE);
-		break;
-	}
+	l->live = db_cell(&answer->result->rows[LINE_LIVE], 0, 0)->i;
+	if (answer->result->rows[LINE_FLOOR].n)
+		l->floor = db_cell(&answer->result->rows[LINE_FLOOR], 0, 0)->i;
+	l->namesakes = db_cell(&answer->result->rows[LINE_NAMESAKES], 0, 0)->i;
+	l->store_ms = l->task.at == NODE_RENEWING ? db_cell(&answer->result->rows[0], 0, 1)->i : 0;
+	l->answered = answer->mono;
+	task_end(&l->task, HX_OK);
 }
+
+static void lost_node(struct node_lease *l, const struct answer *answer UNUSED)
+{
+	if (l->task.at == NODE_TAKING)
+		task_go(&l->task, NODE_READING);
+	else
+		task_end(&l->task, HX_STALE_FENCE);
+}
+
+/* A renewal may be sent twice. */
+static void failed_node(struct node_lease *l, const struct answer *answer UNUSED)
+{
+	if (l->task.at == NODE_TAKING)
+		l->number = -1;
+	task_end(&l->task, HX_STORE_UNAVAILABLE);
+}
+
+TASK_VERDICTS(node_lease_take_written, struct node_lease, [UNIT_WON] = node_written, [UNIT_LOST] = lost_node,
+	      [UNIT_REFUSED] = lost_node, [UNIT_FAILED] = failed_node, [UNIT_UNKNOWN] = failed_node);
 
 static void build_scan(const struct node_lease *l UNUSED, struct unit *unit)
 {

@@ -261,35 +261,43 @@ static void take_account(struct schedule_verb *v, const struct answer *answer)
 	}
 }
 
-static void schedule_verb_take_written(struct schedule_verb *v, const struct answer *answer)
+static void schedule_written(struct schedule_verb *v, const struct answer *answer UNUSED)
 {
-	const struct unit_result *result = answer->result;
-
-	switch (result->verdict) {
-	case UNIT_WON:
-		end_verb(v, HX_OK, NULL);
-		break;
-	case UNIT_LOST:
-		task_go(&v->task, v->rq->kind == SCHEDULE_TRIGGER && result->line > 0 ? VERB_FINDING : VERB_READING);
-		break;
-	case UNIT_REFUSED:
-		if (v->rq->kind == SCHEDULE_TRIGGER)
-			end_verb(v, HX_NOT_FOUND, "there is no such workflow, and nobody polls for such a function");
-		else
-			end_verb(v, HX_TOO_LARGE, "a workspace has at most 10000 schedules");
-		break;
-	case UNIT_UNKNOWN:
-		/* Whoever asks again finds what it wanted, or does it once more: all but a trigger without an id come to the same. */
-		if (v->rq->kind == SCHEDULE_TRIGGER || v->rq->kind == SCHEDULE_DELETE)
-			end_verb(v, HX_OUTCOME_UNKNOWN, NULL);
-		else
-			task_go(&v->task, VERB_READING);
-		break;
-	case UNIT_FAILED:
-		end_verb(v, flow_failure(result), NULL);
-		break;
-	}
+	end_verb(v, HX_OK, NULL);
 }
+
+static void lost_schedule(struct schedule_verb *v, const struct answer *answer)
+{
+	bool triggered = v->rq->kind == SCHEDULE_TRIGGER && answer->result->line > 0;
+
+	task_go(&v->task, triggered ? VERB_FINDING : VERB_READING);
+}
+
+static void refused_schedule(struct schedule_verb *v, const struct answer *answer UNUSED)
+{
+	if (v->rq->kind == SCHEDULE_TRIGGER)
+		end_verb(v, HX_NOT_FOUND, "there is no such workflow, and nobody polls for such a function");
+	else
+		end_verb(v, HX_TOO_LARGE, "a workspace has at most 10000 schedules");
+}
+
+static void failed_schedule(struct schedule_verb *v, const struct answer *answer)
+{
+	end_verb(v, flow_failure(answer->result), NULL);
+}
+
+/* Whoever asks again finds what it wanted, or does it once more: all but a trigger without an id come to the same. */
+static void unsure_of_schedule(struct schedule_verb *v, const struct answer *answer UNUSED)
+{
+	if (v->rq->kind == SCHEDULE_TRIGGER || v->rq->kind == SCHEDULE_DELETE)
+		end_verb(v, HX_OUTCOME_UNKNOWN, NULL);
+	else
+		task_go(&v->task, VERB_READING);
+}
+
+TASK_VERDICTS(schedule_verb_take_written,
+	      struct schedule_verb, [UNIT_WON] = schedule_written, [UNIT_LOST] = lost_schedule,
+	      [UNIT_REFUSED] = refused_schedule, [UNIT_FAILED] = failed_schedule, [UNIT_UNKNOWN] = unsure_of_schedule);
 
 /* The key of a trigger: it was triggered under this id before. */
 static void schedule_verb_take_found(struct schedule_verb *v, const struct answer *answer)

@@ -53,24 +53,6 @@ int64_t entry_write_subject(const struct entry_lock *lock)
 	return (int64_t)(hash_bytes(0, lock->name, ENTRY_NAME_BYTES - 1) | (uint64_t)1 << 63);
 }
 
-static enum hx_code code_of(const struct entry_write *w, const struct unit_result *result)
-{
-	switch (result->verdict) {
-	case UNIT_WON:
-		return HX_OK;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		ASSERT(w->kind == ENTRY_TAKE);
-		return HX_ENTRY_LOCKED;
-	case UNIT_FAILED:
-		return HX_STORE_UNAVAILABLE;
-	case UNIT_UNKNOWN:
-		return HX_OUTCOME_UNKNOWN;
-	}
-	ASSERT(!"a verdict");
-	return HX_INTERNAL;
-}
-
 enum { ENTRY_WRITE_NEW, ENTRY_WRITE_COMMITTING, ENTRY_WRITE_DONE };
 
 static void entry_write_take_start(struct entry_write *w, const struct answer *answer)
@@ -81,7 +63,15 @@ static void entry_write_take_start(struct entry_write *w, const struct answer *a
 
 static void take_committed(struct entry_write *w, const struct answer *answer)
 {
-	task_end(&w->task, code_of(w, answer->result));
+	static const enum hx_code codes[] = {[UNIT_WON] = HX_OK,
+					     [UNIT_LOST] = HX_ENTRY_LOCKED,
+					     [UNIT_REFUSED] = HX_ENTRY_LOCKED,
+					     [UNIT_FAILED] = HX_STORE_UNAVAILABLE,
+					     [UNIT_UNKNOWN] = HX_OUTCOME_UNKNOWN};
+	enum hx_code code = codes[answer->result->verdict];
+
+	ASSERT(code != HX_ENTRY_LOCKED || w->kind == ENTRY_TAKE);
+	task_end(&w->task, code);
 }
 
 static void entry_write_build_write(const struct entry_write *w, struct unit *unit)

@@ -45,20 +45,15 @@ static void pulse_take_start(struct beat *beat, const struct answer *answer)
 
 static void take_renewed(struct beat *beat, const struct answer *answer)
 {
+	/* Where nobody knows, it may be sent twice. */
+	static const enum hx_code codes[] = {[UNIT_WON] = HX_OK,
+					     [UNIT_LOST] = HX_STALE_FENCE,
+					     [UNIT_REFUSED] = HX_STALE_FENCE,
+					     [UNIT_FAILED] = HX_STORE_UNAVAILABLE,
+					     [UNIT_UNKNOWN] = HX_STORE_UNAVAILABLE};
+
 	ASSERT(answer->kind == ANSWER_COMMIT);
-	switch (answer->result->verdict) {
-	case UNIT_WON:
-		task_end(&beat->task, HX_OK);
-		break;
-	case UNIT_LOST:
-	case UNIT_REFUSED:
-		task_end(&beat->task, HX_STALE_FENCE);
-		break;
-	case UNIT_FAILED:
-	case UNIT_UNKNOWN: /* a renewal may be sent twice */
-		task_end(&beat->task, HX_STORE_UNAVAILABLE);
-		break;
-	}
+	task_end(&beat->task, codes[answer->result->verdict]);
 }
 
 TASK_UNIT(build_renew, struct beat, beat,

@@ -49,6 +49,20 @@
 	}                                                                                                              \
 	static void name(const type *task_, struct unit *unit)
 
+/*
+ * A `take` that is a row for each verdict: TASK_VERDICTS(take_written, struct errand, [UNIT_WON] = written, [UNIT_LOST] = …);
+ * One that cannot be has none.
+ */
+#define TASK_VERDICTS(name, type, ...)                                                                                 \
+	static void name(type *task_, const struct answer *answer)                                                     \
+	{                                                                                                              \
+		static void (*const by[UNIT_UNKNOWN + 1])(type *, const struct answer *) = {__VA_ARGS__};              \
+                                                                                                                       \
+		ASSERT(answer->kind == ANSWER_COMMIT && by[answer->result->verdict]);                                  \
+		by[answer->result->verdict](task_, answer);                                                            \
+	}                                                                                                              \
+	static void name(type *task_, const struct answer *answer)
+
 /* The rest are members of struct task_kind. `struct task` is the first member of the type. */
 #define TASK_KIND(kind_, name_, type, states, ...)                                                                     \
 	static void kind_##_take(struct task *task, const struct answer *answer)                                       \
