@@ -37,7 +37,12 @@ async function play(server, fn, o, crash) {
   const worker = (api) => work({ functions: o.functions ?? [fn], api, fakes, lease: "2s", log: () => {} });
   const api = new MortalApi(place, crash), workers = [worker(api)];
   const skip = (by) => client.call("POST", "test-clock", by);
-  api.died.then(async () => { workers[0].stop(); await skip({ skipMs: 2000 }).catch(() => {}); workers.push(worker(new MortalApi(place))); }); // its lease is over
+  let over = false; // then nobody takes the place of a worker that dies with its last call
+  const replaced = api.died.then(async () => {
+    workers[0].stop();
+    if (!over) await skip({ skipMs: 2000 }); // its lease is over
+    if (!over) workers.push(worker(new MortalApi(place)));
+  });
   try {
     let run, sent = new Set();
     for (const until = Date.now() + 10000; !run; ) // a name can be started as soon as it is polled for
@@ -59,7 +64,9 @@ async function play(server, fn, o, crash) {
     }
     return { id: run.id, status: run.status, output: run.output, error: run.error, effects, calls: api.calls };
   } finally {
-    workers.forEach((w) => w.stop().catch(() => {}));
+    over = true;
+    await Promise.race([workers[0].stop(), replaced]); // one that has died never says that it has stopped
+    await Promise.all(workers.slice(1).map((w) => w.stop()));
     client.close();
   }
 }

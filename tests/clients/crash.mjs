@@ -18,3 +18,18 @@ let n = 0, words = "nothing was found";
 const bad = hapax.function("bad", async (ctx) => { await ctx.step("a", () => 1); return { n: ++n }; });
 try { await hapax.test(bad); } catch (error) { words = error.message; }
 ok("what differs in a replay is found", /^killed .* its output is/.test(words), words);
+
+// A worker that dies with the very last call of a run is not replaced when the run has ended meanwhile: nobody would ever stop that one.
+const { Api } = await import("./node_modules/hapax/client.js"), { call, once } = Api.prototype;
+let claims = 0;
+Api.prototype.once = function (method, path, ...more) { claims += path === "functions/claim"; return once.call(this, method, path, ...more); };
+Api.prototype.call = async function (method, path, body, ...more) {
+  if (path === "test-clock" && body.skipMs) await new Promise((done) => setTimeout(done, 500));
+  return call.call(this, method, path, body, ...more);
+};
+await hapax.test(hapax.function("brief", async () => 1));
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+await pause(300);
+claims = 0;
+await pause(1000);
+ok("nobody works on when the test is over", claims === 0, `${claims} claims`);

@@ -22,8 +22,9 @@ class MortalApi(Api):
         self.crash, self.died, self.calls, self.dead, self.one = crash, died, 0, False, threading.Lock()
 
     def kill(self):
-        self.dead = True
-        self.died()
+        with self.one:
+            first, self.dead = not self.dead, True
+        self.died(first)
         raise Killed()
 
     def once(self, *all, **named):
@@ -45,7 +46,8 @@ class MortalApi(Api):
 
 def _play(server, function, input, steps, events, approvals, functions, timeout, crash):
     place, effects, outputs, workers = {"server": server, "workspace": "crash-%d-%s" % crash if crash else "plain"}, [], {}, []
-    client, sent = Client(**place), set()
+    client, sent, over = Client(**place), set(), threading.Event()
+    replacing = threading.Lock()
     skip = lambda **by: client.call("POST", "test-clock", by)  # noqa: E731
 
     def fakes(name, real, effect):
@@ -61,10 +63,13 @@ def _play(server, function, input, steps, events, approvals, functions, timeout,
                 it.run()
             except Killed:
                 pass
-        def replace():
+        def replace(first):
             it.stop()
-            skip(skipMs=2000)  # its lease is over
-            worker()
+            with replacing:
+                if not over.is_set():
+                    skip(skipMs=2000)  # its lease is over, or that of a turn which it was given when it was dead
+                if first and not over.is_set():  # else it has died with its last call, and nobody takes its place
+                    worker()
         api = MortalApi(crash, replace, **place)
         it = Worker(functions or [function], api=api, fakes=fakes, lease="2s", concurrency=4, log=lambda words: None)
         workers.append(it)
@@ -105,6 +110,8 @@ def _play(server, function, input, steps, events, approvals, functions, timeout,
                 skip(toNext=True)
         return run, effects, api.calls
     finally:
+        with replacing:
+            over.set()
         for it in workers:
             it.stop()
 
