@@ -5,7 +5,7 @@
  *   POST /api/v1/test-clock {"skipMs": N}     moves the engine's time ahead by so much, whatever is under way: leases end by it, too
  *   POST /api/v1/test-clock {"toNext": true}  moves it to the next moment at which something ends or begins by itself. Not while a worker
  *                                             or a node has something, or a turn is there to be claimed: then it moves by 0
- *   both answer {"now", "movedMs"}
+ *   both answer {"now", "movedMs"}; toNext also "rests": nothing is under way, and nothing comes by time alone
  */
 #include <stdlib.h>
 
@@ -38,11 +38,13 @@ static void skip(struct http_call *call, int64_t ms)
 	lanes_wake(api_parts(call)->lanes, /* topics= */ NULL, 0);
 }
 
-static void tell(struct http_call *call, int64_t moved_ms, struct strbuf *text)
+static void tell(struct http_call *call, int64_t moved_ms, const bool *rests, struct strbuf *text)
 {
 	strbuf_add_char(text, '{');
 	json_more_time(text, "now", clock_wall(&api_of(call)->test_clock->clock).ms);
 	json_more_int(text, "movedMs", moved_ms);
+	if (rests)
+		json_more_bool(text, "rests", *rests);
 	strbuf_add_char(text, '}');
 }
 
@@ -55,12 +57,14 @@ static enum hx_code answered_next(struct api_query *query, const struct unit_res
 {
 	const struct db_rows *rows = &result->rows[0];
 	int64_t now = db_cell(rows, 0, NEXT_NOW)->i, ms = 0;
+	bool idle = db_cell(rows, 0, NEXT_UNDER_WAY)->i == 0;
+	bool rests = idle && db_cell(rows, 0, NEXT_AT)->type == DB_NULL;
 
-	if (db_cell(rows, 0, NEXT_UNDER_WAY)->i == 0 && db_cell(rows, 0, NEXT_AT)->type != DB_NULL)
+	if (idle && !rests)
 		ms = db_cell(rows, 0, NEXT_AT)->i - now;
 	if (ms > 0)
 		skip(query->call, ms);
-	tell(query->call, ms > 0 ? ms : 0, &query->text);
+	tell(query->call, ms > 0 ? ms : 0, &rests, &query->text);
 	return HX_OK;
 }
 
@@ -76,7 +80,7 @@ static void skip_by(struct http_call *call, struct json value)
 	}
 	skip(call, ms);
 	strbuf_init(&text, API_TEXT_BYTES_MAX);
-	tell(call, ms, &text);
+	tell(call, ms, /* rests= */ NULL, &text);
 	api_answer(call, 200, &text, 0);
 }
 

@@ -5,7 +5,7 @@ static struct wall_time test_wall(struct clock *c)
 {
 	struct test_clock *test = (struct test_clock *)c;
 
-	return wall_add_ms(clock_wall(test->source), atomic_load(&test->ahead_ms));
+	return wall_add_ms(test->stands ? test->began : clock_wall(test->source), atomic_load(&test->ahead_ms));
 }
 
 static struct mono_time test_mono(struct clock *c)
@@ -16,6 +16,12 @@ static struct mono_time test_mono(struct clock *c)
 void test_clock_init(struct test_clock *test, struct clock *source)
 {
 	*test = (struct test_clock){.clock = {.wall = test_wall, .mono = test_mono}, .source = source};
+}
+
+void test_clock_stand(struct test_clock *test)
+{
+	test->began = clock_wall(test->source);
+	test->stands = true;
 }
 
 void test_clock_skip_ms(struct test_clock *test, int64_t ms)

@@ -186,7 +186,7 @@ static enum hx_code keep_story(struct drill *d, const struct drill_play *p, stru
 struct walk {
 	struct trial_story *story; /* NULL: nothing was found */
 	bool complete, honoured;
-	unsigned complete_mishaps; /* -1u: not even those without */
+	unsigned levels; /* so many were walked to their end: none, those without a mishap, those with one more … */
 	/* Of what was found: which step, and how it was. */
 	bool claimed, retries;
 	const char *failed; /* how every schedule ends, if that is no good end */
@@ -257,11 +257,11 @@ static enum hx_code walk_input(struct drill *d, size_t input, struct walk *w, st
 		for (size_t i = 0; i < level.n && !code && !w->story; i++) {
 			if (is_spent(d, from)) {
 				w->complete = false;
+				w->levels = w->levels < mishaps ? w->levels : mishaps;
 				goto out;
 			}
 			code = carry_out(d, &level.items[i], &level, &next, w, err);
 		}
-		w->complete_mishaps = w->complete_mishaps < mishaps ? w->complete_mishaps : mishaps;
 		if (!next.n)
 			break;
 		free(level.items);
@@ -280,7 +280,7 @@ static enum hx_code walk_all(struct drill *d, struct walk *w, struct hx_error *e
 	size_t inputs = d->world->inputs_n ? d->world->inputs_n : 1;
 	enum hx_code code = HX_OK;
 
-	*w = (struct walk){.complete = true, .complete_mishaps = d->options->mishaps};
+	*w = (struct walk){.complete = true, .levels = d->options->mishaps + 1};
 	for (size_t i = 0; i < inputs && !code && !w->story; i++)
 		code = walk_input(d, i, w, err);
 	if (d->spare)
@@ -409,7 +409,7 @@ static void fill(struct drill *d, const struct walk *w, struct trial_report *r)
 	r->worker = true;
 	r->story = w->story;
 	r->complete = w->complete && !w->story;
-	r->complete_mishaps = w->complete_mishaps;
+	r->complete_mishaps = w->levels - 1; /* -1u: not even those without */
 	r->scenarios_n = d->world->inputs_n ? d->world->inputs_n : 1;
 	r->walked.states = d->schedules;
 	r->walked.edges = d->calls;
@@ -471,6 +471,7 @@ enum hx_code drill_run(const char *command, const struct drill_files *files, con
 	d->options = options;
 	d->arena = arena;
 	test_clock_init(&clock, clock_system());
+	test_clock_stand(&clock);
 	code = embed_open(&engine, &clock, &d->engine, err);
 	for (size_t i = 0; i < files->n && !code; i++)
 		code = define(d->engine, files->paths[i], err);

@@ -121,7 +121,7 @@ static void note_outcome(struct drill_play *p, struct drill_effect *e, unsigned 
 	e->done++;
 	e->order = e->order ? e->order : ++p->outcomes;
 	if (json_find(entry, slice_str("output"), &more))
-		e->output = more;
+		e->output = json_trust(arena_copy(&p->arena, more.raw)); /* the call does not last */
 	for (size_t i = 0; i < p->ledger_n; i++)
 		if (p->ledger[i].worker == worker && !p->ledger[i].step)
 			p->ledger[i].step = e->name;

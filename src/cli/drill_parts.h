@@ -102,6 +102,7 @@ struct drill_play {
 	struct drill_asked asked[DRILL_EFFECTS_MAX];
 	size_t ledger_n;
 	struct drill_ledger ledger[DRILL_LEDGER_MAX];
+	bool rests; /* the engine has nothing to do, and will not have */
 	/* The end. */
 	bool ended;
 	const char *status;

@@ -18,8 +18,8 @@
 #define PLAY_BYTES_MAX (256u << 20)
 #define PATIENCE_MS 30000 /* for a worker that has a turn, or starts */
 #define ROUND_MS 4
-#define QUIET_ROUNDS 40    /* with nothing that anybody does: a late call comes now */
-#define QUIET_MS 4000      /* and so long: the engine, too, does nothing more by itself */
+#define QUIET_ROUNDS 5     /* with nothing that anybody does: a late call comes now, or it is the end */
+#define QUIET_MS 10000     /* the engine says that it rests; one that has something which nobody takes never does */
 #define REAL_LEASE_MS 3000 /* what is really waited for */
 #define ROUNDS_MAX 200000
 
@@ -106,7 +106,9 @@ int64_t drill_skip(struct drill_play *p, const char *by)
 {
 	int status;
 	struct slice said = drill_ask(p, "POST", "/api/v1/test-clock", slice_str(by), &status);
+	struct json rests;
 
+	p->rests = json_find(json_trust(said), slice_str("rests"), &rests) && slice_is(rests.raw, "true");
 	return status < 300 ? member_int(json_trust(said), "movedMs", 0) : 0;
 }
 
@@ -534,6 +536,7 @@ static enum hx_code play_on(struct drill_play *p, struct hx_error *err)
 	for (unsigned round = 0; round < ROUNDS_MAX && !code && !p->ended && !p->broken; round++) {
 		bool some = false;
 
+		p->rests = false;
 		code = pump(p, &some, err);
 		if (late_is_over(p))
 			end_late(p);
@@ -542,9 +545,10 @@ static enum hx_code play_on(struct drill_play *p, struct hx_error *err)
 		if (some || (p->runs_n && !is_busy(p) && drill_be_people(p))) {
 			last = clock_mono(clock_system());
 			quiet = 0;
-		} else if (!is_busy(p) && ++quiet > QUIET_ROUNDS && mono_ms_since(last) > QUIET_MS)
-			break;
-		else if (mono_ms_since(last) > PATIENCE_MS) {
+		} else if (!is_busy(p) && (p->rests || mono_ms_since(last) > QUIET_MS)) {
+			if (++quiet > QUIET_ROUNDS)
+				break;
+		} else if (mono_ms_since(last) > PATIENCE_MS) {
 			drill_break(p, RULE_STUCK, NULL, "%s has a turn, and says nothing for %d s",
 				    drill_worker_name(p->cast_n - 1), PATIENCE_MS / 1000);
 			break;
