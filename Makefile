@@ -59,7 +59,7 @@ FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZED_SRC = $(filter src/base/% src/model/%,$(LIB_SRC)) src/db/link.c src/db/stmt.c \
 	$(addprefix src/flow/,audit_chain.c audit_entry.c evidence.c ways.c) \
 	$(addprefix src/gate/,fingerprint.c key.c policy.c policy_sources.c redis_url.c replay.c scope.c source.c) \
-	src/trial/world.c src/trial/example_file.c $(addprefix src/wire/,body.c charset.c chunk.c query.c target.c wire.c writer.c)
+	src/trial/example_file.c $(addprefix src/wire/,body.c charset.c chunk.c query.c target.c wire.c writer.c)
 BENCH_SRC := $(sort $(wildcard bench/*.c))
 EXAMPLE_SRC := $(sort $(wildcard examples/*/*.c))
 

@@ -195,7 +195,7 @@ struct walk {
 static bool is_spent(const struct drill *d, uint64_t from)
 {
 	return d->calls - from >= d->options->edges_max / TRIAL_EDGES_A_SECOND * DRILL_CALLS_A_SECOND ||
-	       d->arena->failed;
+	       (d->options->is_over && d->options->is_over(d->options->context)) || d->arena->failed;
 }
 
 static enum hx_code carry_out(struct drill *d, const struct drill_schedule *s, struct queue *same, struct queue *next,

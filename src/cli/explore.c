@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "cli/check_report.h"
 #include "cli/drill.h"
 #include "cli/local.h"
@@ -68,15 +70,37 @@ static enum hx_code read_options(const struct command_args *args, struct trial_o
 	return code ? code : read_number(args, "seed", 0, INT64_MAX, &o->seed, err);
 }
 
+/* Of a clock: what a person sees of it, and when it is to end. */
+struct pace {
+	struct mono_time told, until;
+};
+
+static bool is_over(void *context)
+{
+	return clock_mono(clock_system()).ns >= ((const struct pace *)context)->until.ns;
+}
+
 static void tell_progress(void *context, const char *scenario, const struct explore_report *so_far)
 {
 	char line[200];
 
-	if (!terminal_is_due(context))
+	if (!terminal_is_due(&((struct pace *)context)->told))
 		return;
 	snprintf(line, sizeof line, "explore: %s: %llu states, %llu edges", scenario,
 		 (unsigned long long)so_far->states, (unsigned long long)so_far->edges);
 	terminal_tell(line);
+}
+
+static enum hx_code read_for(const char *text, struct trial_options *o, struct pace *pace, struct hx_error *err)
+{
+	int64_t ms;
+	enum hx_code code = duration_parse("--for", slice_str(text), err, &ms);
+
+	if (code)
+		return code;
+	pace->until = mono_add_ms(clock_mono(clock_system()), ms);
+	o->is_over = is_over;
+	return HX_OK;
 }
 
 /* What is wrong with the files goes where what is wrong always goes: the result is the exploration. */
@@ -204,8 +228,8 @@ static enum hx_code walk(const struct command_args *args, const struct definitio
 
 enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 {
-	struct mono_time told = {0};
-	struct trial_options options = {.progress = terminal_is_watched() ? tell_progress : NULL, .context = &told};
+	struct pace pace = {{0}, {INT64_MAX}};
+	struct trial_options options = {.progress = terminal_is_watched() ? tell_progress : NULL, .context = &pace};
 	struct definition_set *set = calloc(1, sizeof *set), *old = calloc(1, sizeof *old);
 	struct trial_report *report = calloc(1, sizeof *report);
 	struct trial_world world;
@@ -219,6 +243,8 @@ enum hx_code explore_run(const struct command_args *args, struct hx_error *err)
 		code = check_forms(args, err);
 	if (!code)
 		code = read_options(args, &options, err);
+	if (!code && command_value(args, "for"))
+		code = read_for(command_value(args, "for"), &options, &pace, err);
 	if (!code)
 		code = load(args, &arena, set, old, &world, err);
 	if (!code)

@@ -161,6 +161,7 @@ const struct command verbs_serving[] = {
 		     OPTION("failures", "N", "at most so many calls fail or are rejected", .fallback = "1"),
 		     OPTION("mishaps", "N", "at most so many of these four together", .fallback = "2"),
 		     OPTION("seconds", "N", "how far it goes: 50,000 edges each, on every machine the same", .fallback = "10"),
+		     OPTION("for", "TIME", "at most so long by the clock besides, 10s: what is left is told as bounded [default: as long as it takes]"),
 		     OPTION("seed", "N", "tries them in another order; the same number, the same answer", .fallback = "0"),
 		     OPTION("brief", NULL, "suggests nothing: what might help is not explored as well"),
 		     OPTION("html", "OUT", "also writes it as a page: the story as lanes, the ledger, what was covered [default: none]"),

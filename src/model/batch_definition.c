@@ -48,6 +48,7 @@ const struct field batch_fields[] = {
 	{"meta",               FIELD_KNOWN},
 	{"actions",            FIELD_KNOWN},
 	{"rules",              FIELD_KNOWN}, /* of head.c */
+	{"world",              FIELD_KNOWN},
 	{"item_action",        FIELD_CALLED(item_action), .required = true},
 	{"cleanup_action",     FIELD_CALLED(cleanup_action)},
 	{"done_after_effect",  FIELD_OWN(read_after_effects)},

@@ -48,8 +48,9 @@ struct batch_definition {
 	const char *file;
 	struct slice text; /* the definition as written */
 	size_t actions_n;
-	const struct action *actions; /* by name */
-	struct user_rules rules;      /* of the user's own: see user_rule.h */
+	const struct action *actions;    /* by name */
+	struct user_rules rules;         /* of the user's own: see user_rule.h */
+	const struct trial_world *world; /* see trial_world.h; NULL: none */
 
 	/* Its void_action voids the key of an item; NULL there: a late effect is only seen. */
 	const struct action *item_action;

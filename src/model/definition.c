@@ -21,7 +21,7 @@ static struct json said_kind(struct slice text)
 /* What all kinds have, under the same names. */
 #define DEFINITION_OF(kind_, of)                                                                                       \
 	.kind = (kind_), .name = (of)->name, .module = (of)->module, .file = (of)->file, .text = (of)->text,           \
-	.actions_n = (of)->actions_n, .actions = (of)->actions, .rules = (of)->rules
+	.actions_n = (of)->actions_n, .actions = (of)->actions, .rules = (of)->rules, .world = (of)->world
 
 /* False: it has errors. */
 static bool parse_kind(const char *file, struct slice text, struct arena *arena, struct findings *findings,

@@ -23,7 +23,8 @@ struct definition {
 	size_t steps_n;    /* 0: a batch has none, nor has a function */
 	size_t actions_n;
 	const struct action *actions;
-	struct user_rules rules; /* of the user's own, about this workflow */
+	struct user_rules rules;         /* of the user's own, about this workflow */
+	const struct trial_world *world; /* that it is explored in; NULL: none is said */
 	const struct workflow *entity;
 	const struct run_definition *run;
 	const struct batch_definition *batch;

@@ -111,16 +111,19 @@ static void read_meta(const struct reader *outer, const struct json_node *meta, 
 	fields_take(&r, meta, meta_fields, kind_bit(r.kind), head);
 }
 
-static void read_rules(const struct reader *r, const struct json_node *node, struct head *head)
+/* What only `hapax explore` and `hapax test` look at: both name actions. */
+static void read_trial(const struct reader *r, const struct json_node *root, struct head *head)
 {
-	const char **names = node ? arena_zalloc(r->arena, (head->actions.n + 1) * sizeof *names) : NULL;
+	const struct json_node *rules = json_node_member(root, "rules"), *world = json_node_member(root, "world");
+	const char **names = rules || world ? arena_zalloc(r->arena, (head->actions.n + 1) * sizeof *names) : NULL;
 
 	if (!names)
 		return;
-	user_rules_read(r, node, head->name, &head->rules);
 	for (size_t i = 0; i < head->actions.n; i++)
 		names[i] = head->actions.items[i].name;
+	user_rules_read(r, rules, head->name, &head->rules);
 	user_rules_check(r, &head->rules, names);
+	head->world = trial_world_read(r, world, names);
 }
 
 /* False: it is of another kind. */
@@ -137,7 +140,7 @@ static bool head_read_all(struct reader *r, const struct json_node *root, const 
 	read_meta(r, json_node_member(root, "meta"), head);
 	actions_parse(r, json_node_member(root, "actions"), &head->actions);
 	r->actions = &head->actions;
-	read_rules(r, json_node_member(root, "rules"), head);
+	read_trial(r, root, head);
 	return true;
 }
 

@@ -15,12 +15,14 @@ struct head {
 	struct user_table table; /* of an entity: meta.table */
 	struct action_list actions;
 	struct user_rules rules;
+	const struct trial_world *world; /* NULL: none */
 };
 
 /* The same members of a definition of any kind. */
 #define HEAD_OF(head)                                                                                                  \
 	.name = (head)->name, .module = (head)->module, .file = (head)->file, .text = (head)->text,                    \
-	.actions_n = (head)->actions.n, .actions = (head)->actions.items, .rules = (head)->rules
+	.actions_n = (head)->actions.n, .actions = (head)->actions.items, .rules = (head)->rules,                      \
+	.world = (head)->world
 
 /*
  * The rest of a definition, from its root, an object. The reader has the actions, its arena is the definition's, and `scratch` is

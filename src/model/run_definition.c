@@ -114,6 +114,7 @@ const struct field run_fields[] = {
 	{"actions",  FIELD_KNOWN},
 	{"steps",    FIELD_KNOWN},
 	{"rules",    FIELD_KNOWN}, /* of head.c */
+	{"world",    FIELD_KNOWN},
 	{"output",   FIELD_EXPRESSION(struct run_definition, output)},
 	{"lease",    FIELD_LEASE(struct run_definition, lease_ms)},
 	{"timeout",  FIELD_DURATION(struct run_definition, timeout_ms)},

@@ -110,6 +110,7 @@ const struct field entity_fields[] = {
 	{"actions",        FIELD_KNOWN},
 	{"steps",          FIELD_KNOWN},
 	{"rules",          FIELD_KNOWN}, /* of head.c */
+	{"world",          FIELD_KNOWN},
 	{0}};
 /* clang-format on */
 

@@ -14,7 +14,7 @@
 #include "model/action.h"
 #include "model/attributes.h"
 #include "model/findings.h"
-#include "model/user_rule.h"
+#include "model/trial_world.h"
 
 #define WORKFLOW_NAME_MAX 64 /* workflow, status, step_key, requester, action: bytes */
 #define WORKFLOW_STATUSES_MAX 1000
@@ -75,8 +75,9 @@ struct workflow {
 	size_t requesters_n;
 	const char *const *requesters; /* sorted, without "default" */
 	size_t actions_n;
-	const struct action *actions; /* by name */
-	struct user_rules rules;      /* of the user's own: see user_rule.h */
+	const struct action *actions;    /* by name */
+	struct user_rules rules;         /* of the user's own: see user_rule.h */
+	const struct trial_world *world; /* see trial_world.h; NULL: none */
 	size_t steps_n;
 	const struct step *steps;
 	struct attributes attributes;       /* over .data: what its entities are searched by */

@@ -9,7 +9,7 @@
 #include "sim/invariant.h"
 
 #define UNLIMITED UINT_MAX /* steps left, when their number does not matter: a state seen once is done with */
-#define PROGRESS_EDGES 2048
+#define PROGRESS_EDGES 512
 #define SHORTEST_EDGES_MIN 20000 /* how many may be taken in search of a shortest schedule, or as many as found one */
 
 /* ---- states seen ---- */
@@ -89,10 +89,16 @@ static bool is_quiet(const struct sim *sim, const struct sim_edge *edges, size_t
 
 static bool go_down(struct walk *walk, unsigned left, double *ret_schedules);
 
-static void tell_progress(const struct walk *walk)
+static void tell_progress(struct walk *walk)
 {
-	if (walk->limits && walk->limits->progress && walk->report.edges % PROGRESS_EDGES == 0)
-		walk->limits->progress(walk->limits->context, &walk->report);
+	const struct explore_limits *limits = walk->limits;
+
+	if (!limits || walk->report.edges % PROGRESS_EDGES)
+		return;
+	if (limits->progress)
+		limits->progress(limits->context, &walk->report);
+	if (limits->is_over && limits->is_over(limits->context))
+		walk->edges_max = 0;
 }
 
 /* Takes every edge in turn, and takes it back. False: broken, with the path to it in walk->path. */
@@ -218,10 +224,13 @@ static bool walk_it(struct walk *walk, const struct sim_scenario *scenario, unsi
 }
 
 static bool walk_from_start(struct walk *walk, const struct sim_scenario *scenario, unsigned limit, uint64_t states_max,
-			    uint64_t edges_max)
+			    uint64_t edges_max, const struct explore_limits *over)
 {
 	return walk_it(walk, scenario, limit,
-		       &(struct explore_limits){.states_max = states_max, .edges_max = edges_max});
+		       &(struct explore_limits){.states_max = states_max,
+						.edges_max = edges_max,
+						.is_over = over ? over->is_over : NULL,
+						.context = over ? over->context : NULL});
 }
 
 static bool walk_within(struct walk *walk, const struct sim_scenario *scenario, const struct explore_limits *limits)
@@ -325,12 +334,13 @@ static unsigned shrink(const struct sim_scenario *scenario, struct sim_edge *pat
 	return n;
 }
 
-/* Walks with a growing limit until it breaks again. False: that would take too many edges. */
-static bool find_shortest(struct walk *walk, const struct sim_scenario *scenario, uint64_t edges_max)
+/* Walks with a growing limit until it breaks again. False: that would take too many edges, or too long. */
+static bool find_shortest(struct walk *walk, const struct sim_scenario *scenario, uint64_t edges_max,
+			  const struct explore_limits *over)
 {
 	for (unsigned limit = 0;; limit++) {
 		walk_release(walk);
-		if (!walk_from_start(walk, scenario, limit, UINT64_MAX, edges_max))
+		if (!walk_from_start(walk, scenario, limit, UINT64_MAX, edges_max, over))
 			return !walk->overflow;
 		edges_max -= walk->report.edges < edges_max ? walk->report.edges : edges_max;
 	}
@@ -345,7 +355,8 @@ static void tell_short(struct walk *walk, const struct sim_scenario *scenario, s
 	memcpy(path, walk->path, n * sizeof *path);
 	if (getenv("HAPAX_SIM_ANY"))
 		explore_tell(scenario, path, n, words);
-	else if (find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges))
+	else if (find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges,
+			       /* over= */ NULL))
 		explore_tell(scenario, walk->path, walk->path_n, words);
 	else
 		explore_tell(scenario, path, shrink(scenario, path, n), words);
@@ -358,7 +369,7 @@ bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struc
 	bool held;
 
 	ASSERT(walk);
-	held = walk_from_start(walk, scenario, UNLIMITED, states_max, UINT64_MAX);
+	held = walk_from_start(walk, scenario, UNLIMITED, states_max, UINT64_MAX, /* over= */ NULL);
 	*ret_report = walk->report;
 	if (!held && walk->overflow)
 		strbuf_addf(words, "\"%s\" has more than %llu states\n", scenario->name,
@@ -370,13 +381,15 @@ bool explore_all(const struct sim_scenario *scenario, uint64_t states_max, struc
 	return held;
 }
 
-static void find_short(struct walk *walk, const struct sim_scenario *scenario, struct explore_found *found)
+static void find_short(struct walk *walk, const struct sim_scenario *scenario, const struct explore_limits *limits,
+		       struct explore_found *found)
 {
 	uint64_t edges = walk->report.edges;
 
 	found->n = walk->path_n;
 	memcpy(found->path, walk->path, found->n * sizeof *found->path);
-	found->shortest = find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges);
+	found->shortest = find_shortest(walk, scenario, edges < SHORTEST_EDGES_MIN ? SHORTEST_EDGES_MIN : edges,
+					limits);
 	if (found->shortest) {
 		found->n = walk->path_n;
 		memcpy(found->path, walk->path, found->n * sizeof *found->path);
@@ -404,7 +417,7 @@ enum explore_verdict explore_within(const struct sim_scenario *scenario, const s
 	verdict = held ? (walk->cut || walk->sim.full ? EXPLORE_BOUNDED : EXPLORE_HELD)
 		       : (walk->overflow ? EXPLORE_BOUNDED : EXPLORE_BROKEN);
 	if (verdict == EXPLORE_BROKEN)
-		find_short(walk, scenario, ret_found);
+		find_short(walk, scenario, limits, ret_found);
 	walk_release(walk);
 	free(walk);
 	return verdict;

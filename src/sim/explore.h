@@ -34,6 +34,8 @@ struct explore_limits {
 	uint64_t states_max, edges_max;
 	uint64_t seed; /* 0: edges are taken in their own order; otherwise in one that it decides */
 	void (*progress)(void *context, const struct explore_report *so_far); /* now and then; NULL: nobody */
+	bool (*is_over)(
+		void *context); /* asked now and then: true gives it up, as at the last edge; NULL: nobody does */
 	void *context;
 };
 enum explore_verdict {

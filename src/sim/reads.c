@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 
-#define SLOTS 16384    /* a power of two */
 #define ASK_AGAIN 1000 /* one in so many */
 
 /* One allocation: this, the rows, their cells, the bytes of these. */
@@ -19,16 +18,16 @@ struct read_answer {
 	struct db_rows rows[];
 };
 
-void reads_init(struct reads *reads)
+void reads_init(struct reads *reads, size_t slots_n)
 {
-	*reads = (struct reads){.slots = calloc(SLOTS, sizeof(struct read_answer *))};
+	*reads = (struct reads){.slots_n = slots_n, .slots = calloc(slots_n, sizeof(struct read_answer *))};
 	ASSERT(reads->slots);
 }
 
 void reads_release(struct reads *reads)
 {
 	reads_let_go(reads);
-	for (size_t i = 0; reads->slots && i < SLOTS; i++)
+	for (size_t i = 0; reads->slots && i < reads->slots_n; i++)
 		free(reads->slots[i]);
 	free(reads->slots);
 	reads->slots = NULL;
@@ -66,7 +65,7 @@ uint64_t reads_key(const struct unit *unit, uint64_t store, int64_t now_ms)
 
 static struct read_answer **reads_slot_of(const struct reads *reads, uint64_t key)
 {
-	return &reads->slots[key & (SLOTS - 1)];
+	return &reads->slots[key & (reads->slots_n - 1)];
 }
 
 bool reads_find(struct reads *reads, uint64_t key, struct unit_result *ret_result)

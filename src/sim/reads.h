@@ -10,12 +10,13 @@
 struct read_answer;
 
 struct reads {
+	size_t slots_n; /* a power of two */
 	struct read_answer **slots;
 	struct read_answer *replaced; /* out of the table, and perhaps still being read */
 	uint64_t found_n;
 };
 
-void reads_init(struct reads *reads);
+void reads_init(struct reads *reads, size_t slots_n);
 void reads_release(struct reads *reads);
 /* Does it only read? */
 bool reads_only(const struct unit *unit);

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "db/migrate.h"
 #include "flow/subject.h"
+#include "sim/home.h"
 #include "sim/invariant.h"
 #include "sim/sim_parts.h"
 #include "sim/world.h"
@@ -14,6 +15,7 @@
 
 #define EDGE_BYTES_MAX (4u << 20)
 #define TEXTS_BYTES_MAX (64u << 20)
+#define READS_SLOTS 16384
 
 /* Answers and wakes of one group, to the actors that it is for. */
 struct sim_sink {
@@ -582,10 +584,21 @@ static void make_subjects(struct sim *sim)
 	}
 }
 
-enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, struct hx_error *err)
+static enum hx_code open_store(struct sim *sim, struct hx_error *err)
 {
 	struct db_options options = {.url = "sqlite::memory:", .clock = &sim->clock.clock};
 	struct migrate_status before;
+	enum hx_code code;
+
+	if (sim->scenario->user)
+		return sim_home_take(sim, err);
+	reads_init(&sim->reads, READS_SLOTS);
+	code = db_open(&options, &sim->db, err);
+	return code ? code : migrate_run(sim->db, &before, err);
+}
+
+enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, struct hx_error *err)
+{
 	enum hx_code code;
 
 	memset(sim, 0, sizeof *sim);
@@ -593,13 +606,8 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 	fake_clock_init(&sim->clock, (struct wall_time){SIM_START_MS});
 	arena_init(&sim->arena, EDGE_BYTES_MAX);
 	arena_init(&sim->texts, TEXTS_BYTES_MAX);
-	reads_init(&sim->reads);
 	sim_store_init(&sim->store);
-	code = db_open(&options, &sim->db, err);
-	if (!code && scenario->user) /* what a savepoint keeps is whole pages */
-		code = sim->db->driver->script(sim->db, "PRAGMA page_size = 512", err);
-	if (!code)
-		code = migrate_run(sim->db, &before, err);
+	code = open_store(sim, err);
 	if (code) {
 		sim_close(sim);
 		return code;
@@ -618,6 +626,8 @@ enum hx_code sim_open(struct sim *sim, const struct sim_scenario *scenario, stru
 
 void sim_close(struct sim *sim)
 {
+	if (sim->home)
+		sim_home_give(sim);
 	db_close(sim->db);
 	arena_release(&sim->arena);
 	arena_release(&sim->texts);

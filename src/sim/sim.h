@@ -118,7 +118,8 @@ enum sim_cut { CUT_NOT_DONE, CUT_DONE, CUT_LATE, CUTS_N };
 
 /* What a scenario of a user's definition has besides. */
 struct sim_user {
-	unsigned nodes_n; /* that may crash; the others are not the engine's */
+	const char *schema; /* tables of its own, beside the engine's */
+	unsigned nodes_n;   /* that may crash; the others are not the engine's */
 	/* So many different rounds a recurring actor could begin now; which it is to be, its init finds in sim->chosen. */
 	unsigned (*rounds)(struct sim *sim, unsigned actor);
 	bool (*is_bystander)(const struct sim *sim, unsigned actor); /* nothing waits for what it could begin */
@@ -127,6 +128,9 @@ struct sim_user {
 	bool (*is_eager)(const struct sim *sim, unsigned actor);
 	bool (*allows)(const struct sim *sim, const struct act_call *call, enum sim_act how);
 	void (*cut)(struct sim *sim, const struct act_call *call, enum sim_cut how);
+	/* Where nobody is busy, all that could still read a version or a fence reads it anew: how many changes it took to come here
+	 * matters to nobody, unless the rules count them. */
+	bool (*forgets_versions)(const struct sim *sim);
 	unsigned (*late_n)(const struct sim *sim); /* what is still to happen */
 	void (*land)(struct sim *sim, unsigned which);
 };
@@ -251,6 +255,7 @@ struct sim {
 	struct arena arena; /* of one edge */
 	struct arena texts; /* what tasks keep; taken back with the state */
 	struct reads reads;
+	struct sim_home *home; /* of a user's scenario: whose db and reads these are (home.h) */
 	struct sim_store store;
 	struct sim_state state;
 	char violation[512]; /* empty: none */
@@ -268,6 +273,8 @@ size_t sim_edges(struct sim *sim, struct sim_edge edges[SIM_EDGES_MAX]);
 bool sim_take(struct sim *sim, struct sim_edge edge);
 /* Everything that decides the future, without history and ops. */
 uint64_t sim_hash(struct sim *sim);
+/* Do versions and fences tell two states apart? Of a user's scenario they need not, where nobody believes in one: see struct sim_user. */
+bool sim_counts_versions(const struct sim *sim);
 /* An edge in words, to be asked before it is taken. */
 void sim_describe(struct sim *sim, struct sim_edge edge, char words[SIM_WORDS_BYTES]);
 /* Does this edge go on with the work, as opposed to time, crashes and renewals? */

@@ -34,6 +34,15 @@ static uint64_t hash_group(struct sim *sim, const struct sim_group *group, uint6
 	return hash;
 }
 
+bool sim_counts_versions(const struct sim *sim)
+{
+	bool busy = false;
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++)
+		busy |= sim->state.actors[i].state == SIM_ASKING;
+	return busy || !sim->scenario->user || !sim->scenario->user->forgets_versions(sim);
+}
+
 static uint64_t hash_rows(struct sim *sim, uint64_t hash)
 {
 	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
@@ -42,8 +51,10 @@ static uint64_t hash_rows(struct sim *sim, uint64_t hash)
 		if (!sim_read_row(sim, i, &row))
 			continue;
 		hash = hash_bytes(hash, row.status, strlen(row.status));
-		hash = hash_mix(hash, (uint64_t)row.version);
-		hash = hash_mix(hash, (uint64_t)row.fence);
+		if (sim_counts_versions(sim)) {
+			hash = hash_mix(hash, (uint64_t)row.version);
+			hash = hash_mix(hash, (uint64_t)row.fence);
+		}
 		hash = hash_mix(hash, row.claimed);
 		hash = hash_mix(hash, (uint64_t)(row.effort * 2 + row.doubt));
 		hash = hash_mix(hash, row.until > sim->state.now.ms ? (uint64_t)(row.until - sim->state.now.ms) : 0);
@@ -81,7 +92,7 @@ uint64_t sim_hash(struct sim *sim)
 	hash = hash_mix(hash, state->left.failures);
 	hash = hash_mix(hash, state->left.unsettled);
 	hash = hash_mix(hash, state->left.mishaps);
-	for (unsigned i = 0; i < state->acts_n; i++)
+	for (unsigned i = 0; i < state->acts_n && sim_counts_versions(sim); i++)
 		started ^= hash_mix((uint64_t)state->acts[i].subject, (uint64_t)state->acts[i].fence);
 	for (unsigned i = 0; i < state->effects_n; i++)
 		hash = hash_mix(hash, state->effects[i]);

@@ -5,6 +5,7 @@
 
 #include "base/json_canonical.h"
 #include "base/json_tree.h"
+#include "sim/home.h"
 #include "sim/invariant.h"
 #include "sim/sim_parts.h"
 #include "trial/parts.h"
@@ -455,5 +456,6 @@ void examples_run(const struct example_file *file, const struct definition_set *
 		ret_report->failed += !ret_report->results[i].passed;
 	}
 	free(sim);
+	sim_homes_release();
 	ret_report->covered_n = trial_fill_covered(t, ret_report->covered);
 }

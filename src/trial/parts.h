@@ -96,6 +96,7 @@ struct trial {
 	struct sim_scenario scenario; /* first: from sim->scenario to here */
 	struct arena *arena;
 	const struct trial_world *world;
+	const struct definition *adding; /* whose services are being added */
 	const struct trial_options *options;
 	size_t machines_n;
 	struct trial_machine machines[TRIAL_MACHINES_MAX];
@@ -158,6 +159,8 @@ int64_t trial_lease_end(struct sim *sim);
 extern const struct db_stmt trial_due_runs, trial_asked_runs, trial_past, trial_worker_due, trial_effect_due,
 	trial_repeated_sql, trial_steps_ended, trial_runs, trial_run_steps, trial_entities, trial_jobs, trial_history,
 	trial_left_ends, trial_sql_counts, trial_output;
+
+bool trial_forgets_versions(const struct sim *sim);
 
 /* trial.c */
 struct trial *trial_new(const struct definition_set *set, const struct trial_world *world,

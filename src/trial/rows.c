@@ -64,22 +64,24 @@ SHARED_STMT(trial_output, "trial_output", "i", "t", "SELECT output FROM hx_run W
 
 /* All that decides the future, times as seen from now. Ids are fresh numbers, and other in every schedule. */
 #define FROM_NOW(column) column " - hx_now_ms()"
-DB_STMT(hash_runs, "trial_hash_runs", "", "tiitiiiiititiiiiiiiiitttiitiit",
-	"SELECT s.status, s.version, s.fence, s.owner, " FROM_NOW("s.until") ", s.doubt, r.at_step, r.attempt, r.redo, r.step_status, "
-	FROM_NOW("r.step_started_at") ", r.awaits, r.job IS NULL, r.undo, " FROM_NOW("r.wait_until") ", " FROM_NOW("r.due_at")
-	", r.completed_at IS NULL, r.error IS NULL, " FROM_NOW("r.unsettled_since") ", r.stood_attempt, "
-	FROM_NOW("r.stood_started_at") ", r.stood_status, r.child, r.asked, r.winner, r.parent_n, r.scope, " FROM_NOW("r.times_out_at") ", r.definition_version, r.renamed"
+/* When a step began matters to its deadline, which stands in wait_until where it rests; of a job and an end it matters to nobody. */
+#define UNTOLD_START "CASE WHEN r.wait_until IS NULL AND r.completed_at IS NULL AND r.job IS NULL THEN " FROM_NOW("r.step_started_at") " END"
+DB_STMT(hash_runs, "trial_hash_runs", "", "ttiiiiititiiiiiiiitttiitiit",
+	"SELECT s.status, s.owner, " FROM_NOW("s.until") ", s.doubt, r.at_step, r.attempt, r.redo, r.step_status, "
+	UNTOLD_START ", r.awaits, r.job IS NULL, r.undo, " FROM_NOW("r.wait_until") ", " FROM_NOW("r.due_at")
+	", r.completed_at IS NULL, r.error IS NULL, " FROM_NOW("r.unsettled_since") ", r.stood_attempt, r.stood_status, r.child, r.asked, r.winner, r.parent_n, r.scope, " FROM_NOW("r.times_out_at") ", r.definition_version, r.renamed"
 	RUNS " ORDER BY r.subject");
 DB_STMT(hash_steps, "trial_hash_steps", "", "iititi",
 	"SELECT (SELECT count(*) FROM hx_run k WHERE k.subject < t.run), t.position, t.status, t.attempt, t.output,"
 	" t.undone_at IS NULL FROM hx_run_step t ORDER BY t.run, t.position");
 DB_STMT(hash_events, "trial_hash_events", "", "tti", "SELECT name, data, taken_by FROM hx_run_event ORDER BY run, name, at");
-DB_STMT(hash_jobs, "trial_hash_jobs", "", "tiitiiiittii",
-	"SELECT s.status, s.version, s.fence, s.owner, " FROM_NOW("s.until") ", s.doubt, j.attempt, " FROM_NOW("j.due_at")
+DB_STMT(hash_jobs, "trial_hash_jobs", "", "ttiiiittii",
+	"SELECT s.status, s.owner, " FROM_NOW("s.until") ", s.doubt, j.attempt, " FROM_NOW("j.due_at")
 	", j.output, j.action, " FROM_NOW("j.unsettled_since") ","
 	" j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");
 DB_STMT(hash_entities, "trial_hash_entities", "", "tttiiitt",
 	"SELECT claim_step, claim_from, claim_input, claim_effort, claim_open, claim_version, claim_requester, data FROM hx_entity");
+DB_STMT(hash_versions, "trial_hash_versions", "", "ii", "SELECT version, fence FROM hx_subject ORDER BY id");
 DB_STMT(hash_sql, "trial_hash_sql", "", "tt", "SELECT action, effect FROM trial_ledger ORDER BY rowid");
 
 /* clang-format on */
@@ -135,6 +137,8 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 	const struct trial *t = trial_of(sim);
 
 	hash = hash_ledger(trial_ledger(sim), hash);
+	if (sim_counts_versions(sim))
+		hash = sim_hash_answer(sim, &hash_versions, hash);
 	if (t->machine->run) {
 		hash = sim_hash_answer(sim, &hash_runs, hash);
 		hash = sim_hash_answer(sim, &hash_steps, hash);
@@ -148,6 +152,12 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 	if (t->has_sql)
 		hash = sim_hash_answer(sim, &hash_sql, hash);
 	return sim_hash_answer(sim, &hash_jobs, hash);
+}
+
+/* Of an entity the rules count what its history has. */
+bool trial_forgets_versions(const struct sim *sim)
+{
+	return trial_of(sim)->machine->run;
 }
 
 static void before_unit(struct sim *sim, const struct unit *unit)
@@ -181,7 +191,6 @@ void trial_setup(struct sim *sim)
 	LOCAL_UNIT(unit);
 
 	t->sim = sim;
-	sim_script(sim, "CREATE TABLE trial_ledger (action TEXT NOT NULL, effect TEXT)");
 	if (d->batch) {
 		trial_batch_setup(sim);
 		return;

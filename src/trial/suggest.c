@@ -117,7 +117,7 @@ static void try_change(const struct trial *t, const struct trial_caller *c, cons
 	put_in(change, &places);
 	again(context, second);
 	keep(&places, &kept, /* back= */ true);
-	if (second->story)
+	if (second->story || (t->options->is_over && t->options->is_over(t->options->context)))
 		return;
 	snprintf(where, sizeof where, "%s %s", change->of_action ? "action" : "step",
 		 change->of_action ? c->service->action->name : c->step);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "sim/home.h"
 #include "trial/parts.h"
 
 #define NAME_BYTES 200
@@ -16,9 +17,20 @@
 	(BIT(MAY_DONE) | BIT(MAY_FAILED) | BIT(MAY_REJECTED) | BIT(MAY_TIMEOUT) | BIT(MAY_TIMEOUT_AFTER) |             \
 	 BIT(MAY_LATE))
 
+static void service_said(struct trial_service *s, const struct trial_service_said *said)
+{
+	if (!said)
+		return;
+	s->may = said->may ? said->may : s->may;
+	s->dedupes = said->dedupes_said ? said->dedupes : s->dedupes;
+	s->guesses |= said->guesses;
+	s->voids |= said->voids;
+	s->returns = said->returns.raw.p ? said->returns.raw : s->returns;
+}
+
+/* What a definition says of its services goes, unless the world's file says something else. */
 static struct trial_service *service_of(struct trial *t, const struct action *action)
 {
-	const struct trial_service_said *said = trial_world_service(t->world, action->name);
 	struct trial_service *s;
 
 	for (size_t i = 0; i < t->services_n; i++)
@@ -36,13 +48,8 @@ static struct trial_service *service_of(struct trial *t, const struct action *ac
 	};
 	if (s->repeats) /* when it happens does not matter */
 		s->may &= ~BIT(MAY_LATE);
-	if (!said)
-		return s;
-	s->may = said->may ? said->may : s->may;
-	s->dedupes = said->dedupes_said ? said->dedupes : s->dedupes;
-	s->guesses = said->guesses;
-	s->voids = said->voids;
-	s->returns = said->returns.raw.p ? said->returns.raw : s->returns;
+	service_said(s, trial_world_service(t->adding->world, action->name));
+	service_said(s, trial_world_service(t->world, action->name));
 	return s;
 }
 
@@ -225,6 +232,7 @@ static void add_machine(struct trial *t, const struct definition *d, int64_t ver
 	if (d->function || t->machines_n == TRIAL_MACHINES_MAX)
 		return;
 	t->machines_n++;
+	t->adding = d;
 	adapt(t, d);
 	m->of = d;
 	m->version = version;
@@ -246,11 +254,13 @@ static void add_machine(struct trial *t, const struct definition *d, int64_t ver
 
 static const struct sim_outside outside = {.end = trial_end};
 
+static const char schema[] = "CREATE TABLE trial_ledger (action TEXT NOT NULL, effect TEXT)";
+
 static const struct sim_user users[TRIAL_NODES_MAX] = {
 #define USER(n)                                                                                                        \
 	{                                                                                                              \
-		n, trial_rounds, trial_is_bystander, trial_lease_end, trial_is_eager, trial_allows, trial_cut,         \
-			trial_late_n, trial_land                                                                       \
+		schema, n, trial_rounds, trial_is_bystander, trial_lease_end, trial_is_eager, trial_allows, trial_cut, \
+			trial_forgets_versions, trial_late_n, trial_land                                               \
 	}
 	USER(1),
 	USER(2),
@@ -297,18 +307,25 @@ struct parts {
 	struct part *items;
 };
 
+/* Which world says the inputs of a workflow: the file's, or its own; neither: there is {}. */
+static const struct trial_world *inputs_of(const struct trial *t, const struct definition *of)
+{
+	return t->world->inputs_n || !of->world ? t->world : of->world;
+}
+
 static void add_part(struct trial *t, struct parts *parts, struct part part, size_t input)
 {
+	const struct trial_world *world = inputs_of(t, part.machine->of);
 	char name[NAME_BYTES], more[40] = "";
 
 	if (parts->n == parts->room)
 		return;
-	if (t->world->inputs_n > 1)
+	if (world->inputs_n > 1)
 		snprintf(more, sizeof more, ", input %zu", input + 1);
 	snprintf(name, sizeof name, "%s%s%s%s", part.machine->of->name, part.start ? " from " : "",
 		 part.start ? part.start : "", more);
 	part.name = arena_copy(t->arena, slice_str(name)).p;
-	part.input = t->world->inputs_n ? t->world->inputs[input].raw : slice_str("{}");
+	part.input = world->inputs_n ? world->inputs[input].raw : slice_str("{}");
 	parts->items[parts->n++] = part;
 }
 
@@ -323,7 +340,8 @@ static bool starts_something(const struct workflow *w, const char *status)
 
 static void add_parts(struct trial *t, const struct trial_machine *m, struct parts *parts)
 {
-	size_t inputs = t->world->inputs_n ? t->world->inputs_n : 1;
+	const struct trial_world *world = inputs_of(t, m->of);
+	size_t inputs = world->inputs_n ? world->inputs_n : 1;
 
 	for (size_t input = 0; input < inputs; input++) {
 		if (!m->entity)
@@ -341,6 +359,13 @@ struct walker {
 	struct trial *t;
 	struct trial_report *report;
 };
+
+static bool pass_over(void *context)
+{
+	const struct trial_options *o = ((const struct walker *)context)->t->options;
+
+	return o->is_over && o->is_over(o->context);
+}
 
 static void pass_progress(void *context, const struct explore_report *so_far)
 {
@@ -361,6 +386,7 @@ static bool walk_part(struct walker *w, struct part *part, unsigned mishaps, uin
 		.edges_max = edges_max,
 		.seed = t->options->seed,
 		.progress = t->options->progress ? pass_progress : NULL,
+		.is_over = pass_over,
 		.context = w,
 	};
 	struct explore_found *found = arena_zalloc(t->arena, sizeof *found);
@@ -474,6 +500,14 @@ static bool lacks_child(const struct trial *t)
 	return false;
 }
 
+static bool lacks_inputs(const struct trial *t)
+{
+	for (size_t i = 0; i < t->machines_n; i++)
+		if (!inputs_of(t, t->machines[i].of)->inputs_n)
+			return true;
+	return false;
+}
+
 static void finish(const struct trial *t, struct trial_report *report)
 {
 	report->covered_n = trial_fill_covered(t, report->covered);
@@ -486,7 +520,7 @@ static void finish(const struct trial *t, struct trial_report *report)
 		     "what has changed of entities and batches, and workflows that are in one version alone");
 	add_left_out(report, lacks_child(t), "runs of workflows that were not given: whoever starts one waits there");
 	add_left_out(report, t->has_more_rules, "rules of your own beyond the first 256");
-	add_left_out(report, !t->world->inputs_n, "inputs other than {}: a world file names some");
+	add_left_out(report, lacks_inputs(t), "inputs other than {}: a world file names some");
 }
 
 /* ---- one exploration, and those that try what might help ---- */
@@ -604,10 +638,12 @@ enum hx_code trial_run(const struct definition_set *set, const struct trial_worl
 	struct exploration x = {set, world, options, arena};
 	struct trial *t = explore_once(&x, ret_report);
 
-	if (!ret_report->scenarios_n)
-		return error_set(err, HX_VALIDATION_ERROR, "there is nothing here that can be explored");
-	finish(t, ret_report);
+	if (ret_report->scenarios_n)
+		finish(t, ret_report);
 	if (ret_report->story && ret_report->story->events_n && !options->brief)
 		trial_suggest(t, ret_report->story, explore_again, &x, ret_report);
+	sim_homes_release();
+	if (!ret_report->scenarios_n)
+		return error_set(err, HX_VALIDATION_ERROR, "there is nothing here that can be explored");
 	return HX_OK;
 }

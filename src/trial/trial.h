@@ -17,13 +17,14 @@
  *  never, always, ends, sometimes   what the user says besides, in a definition or a world's file
  *  engine    the invariants of sim/invariant.h: a broken one is a fault of ours, and no definition's
  *
- * Same files, same options, same seed: the same bytes. Nothing is read from a clock: the limit is a number of edges.
+ * Same files, same options, same seed: the same bytes. Nothing is read from a clock: the limit is a number of edges, unless whoever
+ * asks says when it is over.
  */
 #pragma once
 
 #include "model/load.h"
+#include "model/trial_world.h"
 #include "sim/explore.h"
-#include "trial/world.h"
 
 #define TRIAL_EDGES_A_SECOND 50000 /* --seconds is so many edges: the same on every machine */
 #define TRIAL_STATES_MAX 4000000
@@ -41,6 +42,8 @@ struct trial_options {
 		*old; /* runs begin with these, and may be migrated; NULL: with those that are explored */
 	bool brief;   /* nothing is suggested, which would be explored as well */
 	void (*progress)(void *context, const char *scenario, const struct explore_report *so_far); /* NULL: nobody */
+	bool (*is_over)(
+		void *context); /* that is enough: it is bounded, and nothing is suggested any more; NULL: nobody says so */
 	void *context;
 };
 

@@ -92,6 +92,14 @@ result without_mishaps
 exits 0 explore flows/keyed.json --nodes 1 --callers 1 && says "1 node, 1 caller;" && exits 0 explore flows/keyed.json --mishaps 3 --seconds 1 &&
 	says_like '^(bounded: all schedules with up to [0-9] mishap|complete)'
 result bounds
+big=$root/tests/explore/settled-while-cancelled.mended.json
+exits 0 explore "$big" --mishaps 9 --crashes 9 --seconds 3600 --for 300ms && says_like '^bounded: ' && exits 2 explore "$big" --for 10 && complains "--for"
+result a_time_of_the_clock
+sed 's/"kind": "entity",/&\n  "world": { "services": { "Pay": { "dedupes": false } } },/' flows/keyed.json >flows/worldly.json
+exits 1 explore flows/worldly.json --brief && says "to blame: assumption A5" && echo '{ "services": { "Pay": { "dedupes": true } } }' >world.json && exits 0 explore flows/worldly.json --world world.json &&
+	sed 's/"dedupes": false } }/"dedupes": false } }, "rules": []/' flows/worldly.json >flows/misspelt.json && exits 1 check flows/misspelt.json && says_like ':2: .*"rules"'
+result a_world_of_the_definition
+rm -f flows/worldly.json flows/misspelt.json
 
 rule() { printf '{ "rules": [ { %s } ] }' "$1" >world.json; }
 rule '"sometimes": ".ledger.Pay and .status == \"gone\""'
@@ -213,8 +221,8 @@ result an_item_that_is_done_twice
 	"$hapax" explore --help | sed -n 's/^  \([0-9][0-9]*\)  .*/.B \1/p' | sort -u | in_manual hapax-explore.1
 result the_manual_has_every_option
 # Every field of a world, and all that a service may do, is on the page.
-{ sed -n 's/^	{"\([a-z_]*\)", FIELD.*/\1/p' "$root/src/trial/world.c" "$root/src/model/user_rule.c"
-	sed -n '/^static const char \*const may_names/,/};/p' "$root/src/trial/world.c" | grep -oE '"[a-z_]+"' | tr -d '"'; } >fields
+{ sed -n 's/^	{"\([a-z_]*\)", FIELD.*/\1/p' "$root/src/model/trial_world.c" "$root/src/model/user_rule.c"
+	sed -n '/^static const char \*const may_names/,/};/p' "$root/src/model/trial_world.c" | grep -oE '"[a-z_]+"' | tr -d '"'; } >fields
 page_has() { grep -qF "| \`$1\` |" "$root/docs/explore.md" || { echo "not in docs/explore.md: $1" && false; }; }
 test "$(wc -l <fields)" -ge 14 && while read -r field; do page_has "$field" || break; done <fields
 result the_page_has_every_field

@@ -58,7 +58,7 @@ static enum unit_verdict move_on(struct sim *sim, int64_t subject, int64_t versi
 static void forget(struct sim *sim)
 {
 	reads_release(&sim->reads);
-	reads_init(&sim->reads);
+	reads_init(&sim->reads, 16384);
 }
 
 static void what_is_taken_back_is_gone(void **state)

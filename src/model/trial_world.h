@@ -1,5 +1,6 @@
 /*
- * A world: what services may do to a workflow that is explored (docs/explore.md), as a file says it. Whatever it does not say comes
+ * A world: what services may do to a workflow that is explored (docs/explore.md), as a file says it, or a definition under `world`. To the
+ * engine it means nothing. Whatever it does not say comes
  * from the action's `effect`. Immutable.
  *
  *   { "inputs": [ { "total": 2000 } ],
@@ -60,7 +61,13 @@ struct trial_world {
 /* What is not valid is a finding, and stays as it would be without a file. Texts live in the arena of the findings. */
 void trial_world_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
 		       struct trial_world *ret);
-/* NULL: nothing is said about it. */
+/*
+ * That of a definition, which has no rules: those of the definition stand beside it. The node may be NULL; NULL: it has none. A service
+ * that is not in the list of its actions, which ends with NULL, is a finding.
+ */
+const struct trial_world *trial_world_read(const struct reader *r, const struct json_node *node,
+					   const char *const *actions);
+/* NULL: nothing is said about it. The world may be NULL. */
 const struct trial_service_said *trial_world_service(const struct trial_world *world, const char *action);
 /* What comes with an event; {} where nothing is said. */
 struct json trial_world_event(const struct trial_world *world, const char *event);

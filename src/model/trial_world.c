@@ -1,7 +1,7 @@
-/* See world.h. */
-#include "trial/world.h"
-#include "base/json_walk.h"
+/* See trial_world.h. */
+#include "model/trial_world.h"
 
+#include "base/json_walk.h"
 #include "model/fields.h"
 #include "model/load.h"
 
@@ -105,11 +105,15 @@ static void read_rules(const struct reader *r, const struct json_node *node, con
 	user_rules_read(r, node, /* workflow= */ NULL, &((struct trial_world *)ret)->rules);
 }
 
+/* Where a world stands. */
+#define IN_FILE FIELDS_HERE
+#define IN_DEFINITION 2u
+
 static const struct field world_fields[] = {
 	{"inputs", FIELD_OWN(read_inputs)},
 	{"events", FIELD_OWN(read_events)},
 	{"services", FIELD_OWN(read_services)},
-	{"rules", FIELD_OWN(read_rules)},
+	{"rules", .of = IN_FILE, FIELD_OWN(read_rules)}, /* a definition has them beside its world */
 	{0},
 };
 
@@ -117,6 +121,23 @@ static void read_world(const struct reader *r, const struct json_node *root, voi
 {
 	if (reader_object(r, root, "a world"))
 		fields_read(r, root, world_fields, ret);
+}
+
+const struct trial_world *trial_world_read(const struct reader *outer, const struct json_node *node,
+					   const char *const *actions)
+{
+	struct trial_world *world = node ? arena_zalloc(outer->arena, sizeof *world) : NULL;
+	struct reader r = *outer;
+
+	if (!world || !reader_object(outer, node, "world"))
+		return NULL;
+	r.where = "world";
+	world->file = reader_keep(outer, slice_str(outer->place.file));
+	fields_check(&r, node, world_fields, IN_DEFINITION, field_refuse);
+	fields_take(&r, node, world_fields, IN_DEFINITION, world);
+	for (size_t i = 0; i < world->services_n; i++)
+		user_rules_want(&r, world->services[i].line, actions, "an action", slice_str(world->services[i].name));
+	return world;
 }
 
 void trial_world_parse(const char *file, struct slice text, struct arena *arena, struct findings *findings,
@@ -131,7 +152,7 @@ void trial_world_parse(const char *file, struct slice text, struct arena *arena,
 
 const struct trial_service_said *trial_world_service(const struct trial_world *world, const char *action)
 {
-	for (size_t i = 0; i < world->services_n; i++)
+	for (size_t i = 0; world && i < world->services_n; i++)
 		if (world->services[i].name && strcmp(world->services[i].name, action) == 0)
 			return &world->services[i];
 	return NULL;
