@@ -4,6 +4,7 @@ import * as act from "./actions.js";
 import { command, grouped, html, link, may, path, query, span, where } from "./lib.js";
 import { Actions, Age, Command, Data, Difference, Failure, List, Page, Status, Text, Time, useLoad } from "./ui.js";
 import { batch_columns, crumb, entity_columns } from "./nouns.js";
+import { Explored } from "./explore.js";
 import { Picture, useOnce } from "./picture.js";
 import { run_columns } from "./runs.js";
 
@@ -91,6 +92,7 @@ export function Workflow({ name }) {
 		<${Newest} d=${d} />
 		${standing && html`<${Versions} d=${d} standing=${standing} />`}
 		${d.definition && html`<${Findings} d=${d} />`}
+		${d.definition && html`<${Explored} key=${d.version} d=${d} />`}
 		${d.definition ? html`<section class="columns"><${Data} title="Definition" of=${d.definition} /></section>` : html`<p class="quiet">Its text is for keys with the scope admin.</p>`}
 	</${Page}>`;
 }

@@ -11,6 +11,7 @@
 
 #include "api/api.h"
 #include "api/api_changes.h"
+#include "api/api_explore.h"
 #include "api/api_list.h"
 #include "api/api_vitals.h"
 
@@ -112,6 +113,8 @@ const struct route api_dashboard_routes[DASHBOARD_ROUTES] = {
 	 .summary = "What stands where in a workflow."},
 	{"GET", "/api/v1/definitions/{name}/findings", api_findings, ROUTE_ADMIN,
 	 .summary = "What is to be said about a workflow."},
+	{"POST", "/api/v1/definitions/{name}/explore", api_definition_explore, ROUTE_ADMIN,
+	 .summary = "Explores a workflow that is in force.", .query = {{"for", "Text"}}},
 	{"GET", "/api/v1/definitions/{name}/places", api_definition_places, ROUTE_ADMIN,
 	 .summary = "What a workflow's picture has where."},
 	{"GET", "/api/v1/gate/records", api_gate_records, ROUTE_ADMIN,

@@ -46,6 +46,6 @@ void api_standing(struct http_call *call);
 void api_findings(struct http_call *call);
 void api_definition_places(struct http_call *call); /* what its picture has where */
 
-#define DASHBOARD_ROUTES 16
+#define DASHBOARD_ROUTES 17
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

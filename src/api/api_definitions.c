@@ -324,9 +324,8 @@ void api_definition_put(struct http_call *call)
 {
 	struct put_call *put;
 	int64_t explore_ms;
-	enum hx_code code;
 
-	if (!api_explore_wanted(call, &explore_ms) || !(put = api_alloc(call, sizeof *put)))
+	if (!api_explore_wanted(call, "explore", &explore_ms) || !(put = api_alloc(call, sizeof *put)))
 		return;
 	put->call = call;
 	arena_init(&put->arena, FINDINGS_BYTES_MAX);
@@ -335,11 +334,7 @@ void api_definition_put(struct http_call *call)
 		put_now(put);
 		return;
 	}
-	code = api_of(call)->explorer->begin(api_of(call)->explorer, call->request->body, explore_ms, put_explored,
-					     put);
-	if (code) {
+	if (!api_explore_begin(call, &(const struct explore_wish){.text = call->request->body, .ms = explore_ms},
+			       put_explored, put))
 		arena_release(&put->arena);
-		http_respond_code(call->exchange, code,
-				  code == HX_BUSY ? "another definition is being explored: try again" : NULL);
-	}
 }

@@ -4,30 +4,75 @@
 #include <stdio.h>
 
 #include "api/api.h"
+#include "api/api_definitions.h"
 #include "base/duration.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
 
 #define NODES_MAX 200000
+#define EXPLORE_MS_DEFAULT 10000
 
-bool api_explore_wanted(struct http_call *call, int64_t *ret_ms)
+bool api_explore_wanted(struct http_call *call, const char *parameter, int64_t *ret_ms)
 {
 	struct hx_error err;
 	struct slice value;
 
 	*ret_ms = 0;
-	if (query_get(&call->query, "explore", &err, &value))
+	if (query_get(&call->query, parameter, &err, &value))
 		return api_refuse(call, HX_VALIDATION_ERROR, err.detail);
 	if (!value.p)
 		return true;
-	if (duration_parse("explore", value, &err, ret_ms))
+	if (duration_parse(parameter, value, &err, ret_ms))
 		return api_refuse(call, HX_VALIDATION_ERROR, err.detail);
 	if (*ret_ms < EXPLORE_MS_MIN || *ret_ms > EXPLORE_MS_MAX)
-		return api_invalid(call, "explore: it is at least 1s, and at most 60s");
+		return api_invalid(call, "%s: it is at least 1s, and at most 60s", parameter);
 	if (!api_of(call)->explorer)
 		return api_invalid(call, "explore: this program has no simulator; `hapax serve` has");
 	return true;
 }
+
+bool api_explore_begin(struct http_call *call, const struct explore_wish *wish,
+		       void (*done)(void *context, const struct explored *explored), void *context)
+{
+	struct explorer *explorer = api_of(call)->explorer;
+	enum hx_code code = explorer->begin(explorer, wish, done, context);
+
+	return !code ||
+	       api_refuse(call, code, code == HX_BUSY ? "another definition is being explored: try again" : NULL);
+}
+
+/* ---- one that is in force ---- */
+
+/* In the explorer's thread. */
+static void show_explored(void *context, const struct explored *explored)
+{
+	struct http_call *call = context;
+	LOCAL_STRBUF(text, API_TEXT_BYTES_MAX);
+
+	strbuf_add_slice(&text, explored->report);
+	if (explored->report.n && explored->verdict != EXPLORED_FAILED)
+		api_respond_json(call, 200, &text, 0);
+	else if (explored->verdict == EXPLORED_NOT)
+		(void)api_refuse(call, HX_VALIDATION_ERROR, "there is nothing in it that can be explored");
+	else
+		(void)api_refuse(call, HX_BUSY, "it could not be explored: there was no time, or no memory, for it");
+}
+
+void api_definition_explore(struct http_call *call)
+{
+	struct sought_definition sought;
+	int64_t ms;
+
+	if (!api_explore_wanted(call, "for", &ms) || !api_definition_sought(call, &sought))
+		return;
+	(void)api_explore_begin(call,
+				&(const struct explore_wish){.text = sought.definition->text,
+							     .ms = ms ? ms : EXPLORE_MS_DEFAULT,
+							     .suggests = true},
+				show_explored, call); /* false: it is answered */
+}
+
+/* ---- a story, of what is refused ---- */
 
 static void add_text(struct strbuf *out, const char *member, const struct json_node *of, const char *name)
 {

@@ -1,6 +1,7 @@
 /* See explorer.h. */
 #include "cli/explorer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/thread.h"
 
 #define REPORT_BYTES_MAX (16u << 20)
+#define GRACE_MS 3000 /* a story is made as short as it can be, and written */
 
 struct own_explorer {
 	struct explorer base;
@@ -18,21 +20,22 @@ struct own_explorer {
 	int wake_fd;
 	bool stopping; /* under the monitor, as what follows */
 	bool wanted, running;
-	struct slice text;
-	int64_t ms;
+	struct explore_wish wish;
 	void (*done)(void *context, const struct explored *explored);
 	void *context;
 };
 
-static enum explored_verdict verdict_of(const struct process_end *end)
+static enum explored_verdict verdict_of(const struct process_end *end, struct slice report)
 {
+	static const char bounded[] = "{\"verdict\":\"bounded\"";
+
 	if (end->fate == PROCESS_TIMED_OUT)
 		return EXPLORED_PART;
 	if (end->fate != PROCESS_EXITED)
 		return EXPLORED_FAILED;
 	switch (end->code) {
 	case 0:
-		return EXPLORED_CLEAN;
+		return slice_starts(report, bounded) ? EXPLORED_PART : EXPLORED_CLEAN;
 	case 1:
 		return EXPLORED_BROKEN;
 	case 2:
@@ -42,23 +45,27 @@ static enum explored_verdict verdict_of(const struct process_end *end)
 	}
 }
 
-/* The time is the clock's here, so the number of edges is as large as it may be. */
+/* The time is the clock's here, so the number of edges is as large as it may be. It keeps to its time itself, so that it tells how far it came. */
 static void explore(struct own_explorer *x)
 {
-	static const char *const argv[] = {"/proc/self/exe", "explore",   "/dev/stdin", "--json",
-					   "--brief",        "--seconds", "3600",       NULL};
+	char for_text[32];
+	const char *argv[] = {"/proc/self/exe", "explore", "/dev/stdin", "--json", "--seconds",
+			      "3600",           "--for",   for_text,     NULL,     NULL};
 	static char *const nothing[] = {NULL};
 	struct process_plan plan = {.argv = argv,
 				    .envp = nothing,
-				    .input = x->text,
-				    .timeout_ms = x->ms,
+				    .input = x->wish.text,
+				    .timeout_ms = x->wish.ms + GRACE_MS,
 				    .wake_fd = x->wake_fd,
 				    .modest = true};
 	struct process_end end = {0};
 	LOCAL_STRBUF(report, REPORT_BYTES_MAX);
 
+	snprintf(for_text, sizeof for_text, "%lldms", (long long)x->wish.ms);
+	if (!x->wish.suggests)
+		argv[8] = "--brief";
 	process_run(&plan, &report, &end);
-	x->done(x->context, &(const struct explored){verdict_of(&end), strbuf_slice(&report)});
+	x->done(x->context, &(const struct explored){verdict_of(&end, strbuf_slice(&report)), strbuf_slice(&report)});
 }
 
 static void *explorer_run(void *context)
@@ -82,7 +89,7 @@ static void *explorer_run(void *context)
 	return NULL;
 }
 
-static enum hx_code explorer_begin(struct explorer *base, struct slice text, int64_t ms,
+static enum hx_code explorer_begin(struct explorer *base, const struct explore_wish *wish,
 				   void (*done)(void *context, const struct explored *explored), void *context)
 {
 	struct own_explorer *x = (struct own_explorer *)base;
@@ -91,8 +98,7 @@ static enum hx_code explorer_begin(struct explorer *base, struct slice text, int
 	monitor_lock(&x->monitor);
 	if (!x->wanted && !x->running && !x->stopping) {
 		x->wanted = true;
-		x->text = text;
-		x->ms = ms;
+		x->wish = *wish;
 		x->done = done;
 		x->context = context;
 		code = HX_OK;

@@ -12,7 +12,7 @@ static const char style[] =
 	"body{font:14px/1.45 system-ui,sans-serif;margin:2em;color:#1c2430;background:#fff}h1{font-size:1.3em}"
 	"h2{font-size:1.05em;margin-top:2em}table{border-collapse:collapse}th,td{text-align:left;vertical-align:top;"
 	"padding:.25em .8em;border-bottom:1px solid #e1e5ec}th{position:sticky;top:0;background:#fff}"
-	"#story td{min-width:8em}small,.place{color:#667}.after{opacity:.2}.now{background:#fff3d6}"
+	"#story{display:block;overflow-x:auto}#story td{min-width:11em}#story td:first-child{min-width:2em}small,.place{color:#667}.after{opacity:.2}.now{background:#fff3d6}"
 	".never td{background:#fdeaea}svg{max-width:100%;height:auto}";
 
 static const char script[] =

@@ -25,6 +25,17 @@ echo '{ "workflow": "checkout" }' >wrong.json
 put checkout '?explore=10s' wrong.json && got 422 '.findings | length > 0 and all(.rule != "explore")' && echo 'no json' >wrong.json && put checkout '?explore=10s' wrong.json && got 422 true
 result what_is_not_valid_is_refused_for_that
 
+# One that is in force, for the dashboard: whatever is found is the answer, with what would help; a world of the definition's own counts.
+explore() { # name, query
+	curl -sS -o out -w '%{http_code}' -X POST "$HAPAX_SERVER/api/v1/definitions/$1/explore$2" >code 2>err
+}
+explore checkout '?for=20s' && got 200 '.verdict == "found" and .found.rule == "once" and (.found.story | length == 4) and .tried[0].change == "on_unknown: hold"' &&
+	jq '. + {"world": {"services": {"charge": {"dedupes": true}}}}' "$examples/double-charge.json" >own.json && put checkout '?explore=20s' own.json && got 200 '.version == 3' &&
+	explore checkout '' && got 200 '.verdict == "complete" and (has("found") | not)' &&
+	jq '.world.services = {"chrge": {}}' own.json >wrong.json && put checkout '' wrong.json && got 422 '.findings[0].text | contains("did you mean \"charge\"?")' &&
+	explore nowhere '' && got 404 true && explore checkout '?for=2m' && got 400 '.detail | contains("at most 60s")'
+result one_that_is_in_force
+
 # A large one takes its whole time: others are told so meanwhile, all else goes on, and what was found by then, nothing, is a warning.
 put settlement '?explore=3s' "$root/tests/explore/settled-while-cancelled.mended.json" &
 first=$!

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The page of `hapax explore --html` in a real Chromium: lanes, the arrow keys, the ledger, and names of files and rules that mean harm.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END2'
+import json
 import os
 import pathlib
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import tempfile
 
 import browser
+from server import Server
 
 ROOT = pathlib.Path.cwd()
 HAPAX = os.path.join(os.environ.get("HAPAX_BUILD", ROOT / "build"), "hapax")
@@ -95,7 +97,25 @@ with tempfile.TemporaryDirectory() as folder, browser.Browser() as chromium:
 	def nowhere():
 		assert explore(folder, "no/where.html", ROOT / "examples/explore/double-charge.mended.json") == 70
 
+	def the_dashboard():
+		# One that breaks, in a world of its own, and one whose world keeps its word: what the definition says of it counts.
+		text = json.loads((ROOT / "examples/explore/double-charge.json").read_text())
+		with Server(folder, "serve", "--db", "sqlite::memory:") as server:
+			put = lambda d: server.call("PUT", f"/api/v1/definitions/{text['workflow']}", d)
+			assert put(text)[0] == 200
+			page = chromium.page(f"http://127.0.0.1:{server.port}/#/workflows/{text['workflow']}")
+			page.click("button", "explore")
+			page.shows("charge has happened twice for one decision")
+			page.shows("on_unknown: hold, step charge")
+			assert page.js("document.querySelectorAll('table.story tbody tr').length") == 4
+			assert put({**text, "world": {"services": {"charge": {"dedupes": True}}}})[0] == 200
+			page.shows("version 2")
+			page.click("button", "explore")
+			page.shows("Nothing was found.")
+			calm(page)
+
 	judge("a_story_by_the_arrow_keys", a_story)
+	judge("explored_from_the_dashboard", the_dashboard)
 	judge("names_that_mean_harm", strangers)
 	judge("a_page_without_a_story", a_clean_one)
 	judge("a_page_that_cannot_be_written", nowhere)
