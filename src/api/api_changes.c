@@ -142,8 +142,7 @@ void changes_free(struct changes *changes)
 {
 	if (!changes)
 		return;
-	monitor_raise(&changes->monitor, &changes->stopping);
-	thread_join(&changes->thread);
+	monitor_stop(&changes->monitor, &changes->stopping, &changes->thread);
 	monitor_release(&changes->monitor);
 	free(changes);
 }

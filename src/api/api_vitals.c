@@ -226,8 +226,7 @@ void vitals_stop(struct vitals *vitals)
 {
 	if (!vitals)
 		return;
-	monitor_raise(&vitals->monitor, &vitals->stopping);
-	thread_join(&vitals->thread);
+	monitor_stop(&vitals->monitor, &vitals->stopping, &vitals->thread);
 }
 
 void vitals_free(struct vitals *vitals)

@@ -67,3 +67,9 @@ bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, str
 
 	return pthread_cond_timedwait(condition, mutex, &at) == 0;
 }
+
+void monitor_stop(struct monitor *monitor, bool *stopping, struct thread *thread)
+{
+	monitor_raise(monitor, stopping);
+	thread_join(thread);
+}

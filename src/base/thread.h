@@ -46,6 +46,8 @@ struct monitor {
 
 void monitor_init(struct monitor *monitor);
 void monitor_release(struct monitor *monitor);
+/* Of a thread that waits there: it is told to stop by its flag, and joined, if it was started. */
+void monitor_stop(struct monitor *monitor, bool *stopping, struct thread *thread);
 /* Sets a flag that is under the mutex, and wakes everybody. Not with the mutex held. */
 void monitor_raise(struct monitor *monitor, bool *flag);
 /* With the mutex held, which it lets go meanwhile. False: that moment has come. */

@@ -157,10 +157,7 @@ static enum hx_code open_admin(struct gate *g, const char *listen, struct hx_err
 	g->admin_router = gate_admin_router_new(&g->admin);
 	if (!g->admin_router)
 		return error_set(err, HX_NO_MEMORY, "the routes of the admin address");
-	options.listen = listen;
-	options.begin = router_head;
-	options.handle = router_handle;
-	options.data = g->admin_router;
+	router_serve(g->admin_router, listen, &options);
 	options.loops = 1;
 	options.log = &g->log;
 	code = http_server_new(&options, &g->admin_server, err);

@@ -145,10 +145,7 @@ static enum hx_code open_door(struct serve *s, const char *listen, struct hx_err
 	s->router = api_router_new(&s->api);
 	if (!s->router)
 		return error_set(err, HX_NO_MEMORY, "the routes");
-	options.listen = listen;
-	options.begin = router_head;
-	options.handle = router_handle;
-	options.data = s->router;
+	router_serve(s->router, listen, &options);
 	options.body_bytes_max = (size_t)s->config.max_body_bytes;
 	options.arena_bytes_max = 4 * (size_t)s->config.max_body_bytes + (16u << 20);
 	options.clock = clock_system();

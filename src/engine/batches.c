@@ -14,14 +14,12 @@
 #define WHY_BYTES_MAX 500          /* of the reason why a cleanup has failed */
 #define BATCHES_SLICE 8
 #define DRAIN_LOOK_MS 5
-#define UNKNOWN_TELL_MS 10000 /* one line for all definitions that are not known here */
 
 struct batches {
 	struct feeder feeder;
 	struct batch_policy policy;
 	_Atomic size_t tenures_n;
 	_Atomic bool draining;
-	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
 
 struct tenure {
@@ -69,14 +67,9 @@ static int64_t fence_floor(const void *context)
 
 /* ---- what came of a turn ---- */
 
-/* Such a batch is tried again and again: what is worth a line is that there are any. */
 static void tell_unknown(struct batches *batches, const struct batch_lead *lead, const char *id)
 {
-	int64_t now_ns = clock_mono(batches->feeder.parts->clock).ns, told_ns = atomic_load(&batches->told_unknown_ns);
-
-	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
-		return;
-	if (atomic_compare_exchange_strong(&batches->told_unknown_ns, &told_ns, now_ns))
+	if (feeder_may_tell(&batches->feeder))
 		log_warn(batches->feeder.parts->log,
 			 lead->row.machine ? "a batch is left to a program that has its functions"
 					   : "a batch's definition is not known here: it is looked for",

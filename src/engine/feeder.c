@@ -7,6 +7,7 @@
 
 #define PAUSE_MIN_MS 5
 #define PAUSE_MAX_MS 250
+#define TELL_MS 10000
 
 /* Under the mutex. */
 static void end_rests(struct feeder *f)
@@ -182,6 +183,14 @@ bool feeder_is_closed(struct feeder *f)
 int64_t feeder_rest_ms(enum hx_code code)
 {
 	return code == HX_OK || code == HX_CLAIM_FAILED || code == HX_STALE_FENCE ? 0 : FEEDER_REST_MS;
+}
+
+bool feeder_may_tell(struct feeder *f)
+{
+	int64_t now_ns = clock_mono(f->parts->clock).ns, told_ns = atomic_load(&f->told_ns);
+
+	return (!told_ns || now_ns - told_ns >= TELL_MS * INT64_C(1000000)) &&
+	       atomic_compare_exchange_strong(&f->told_ns, &told_ns, now_ns);
 }
 
 void feeder_ended(struct feeder *f, int64_t subject, int64_t rest_ms)

@@ -54,6 +54,7 @@ struct feeder {
 	bool watching;
 	bool closed; /* nothing new is begun any more */
 	int64_t pause_ms;
+	_Atomic int64_t told_ns; /* when what cannot be begun was told last; not under the mutex */
 	struct id_set under_way;
 	/* Those that rest, in the order in which they may be begun again; they are under way. */
 	size_t resting_n;
@@ -85,6 +86,8 @@ void feeder_close(struct feeder *feeder);
 bool feeder_is_closed(struct feeder *feeder);
 /* What could not be begun, or held, may still be due: it is not reached for again at once, whatever the reason. Otherwise 0. */
 int64_t feeder_rest_ms(enum hx_code code);
+/* What cannot be begun is tried again and again: worth a line is that there is any. True: this is the one for a while. */
+bool feeder_may_tell(struct feeder *feeder);
 /* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */
 void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);
 

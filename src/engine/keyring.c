@@ -380,8 +380,7 @@ void keyring_stop(struct keyring *k)
 {
 	if (!k)
 		return;
-	monitor_raise(&k->monitor, &k->stopping);
-	thread_join(&k->thread);
+	monitor_stop(&k->monitor, &k->stopping, &k->thread);
 }
 
 void keyring_free(struct keyring *k)

@@ -7,12 +7,10 @@
 
 #define RUN_BYTES_MAX (96u << 20)
 #define RUNS_SLICE 512
-#define UNKNOWN_TELL_MS 10000 /* one line for all of them */
 
 struct runs {
 	struct feeder feeder;
 	struct run_policy policy;
-	_Atomic int64_t told_unknown_ns; /* when a definition that is not known here was told last */
 };
 
 struct drive {
@@ -75,15 +73,11 @@ static void runs_count(struct engine_metrics *metrics, const struct run_drive *r
 		tally_add(&metrics->runs_ended, run->row.machine->definition->name, run->row.status);
 }
 
-/* Such a run is tried again and again: what is worth a line is that there are any. */
 static void tell_unknown(const struct drive *drive, const char *id)
 {
 	struct runs *runs = drive->runs;
-	int64_t now_ns = clock_mono(runs->feeder.parts->clock).ns, told_ns = atomic_load(&runs->told_unknown_ns);
 
-	if (told_ns && now_ns - told_ns < UNKNOWN_TELL_MS * INT64_C(1000000))
-		return;
-	if (!atomic_compare_exchange_strong(&runs->told_unknown_ns, &told_ns, now_ns))
+	if (!feeder_may_tell(&runs->feeder))
 		return;
 	if (drive->run.missing_function)
 		log_warn(runs->feeder.parts->log, "a run is left to a program that has its function",

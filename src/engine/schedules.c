@@ -19,13 +19,11 @@
 #define UNDER_WAY_MAX (SLICE + FEEDER_RESTING_MAX)
 #define LOOK_BYTES_MAX (64u << 20)
 #define CANCEL_BYTES_MAX (96u << 20)
-#define TELL_MS 10000 /* one line for all that cannot start */
 
 struct schedules {
 	struct feeder feeder;
 	struct schedule_policy policy;
 	struct zones zones;
-	_Atomic int64_t told_ns; /* when one that cannot start was told last */
 };
 
 struct look {
@@ -135,13 +133,10 @@ static void start_cancel(struct schedules *schedules, struct slice workspace, in
 
 static void tell_trouble(struct schedules *schedules, const struct schedule_look *look)
 {
-	int64_t now_ns = clock_mono(schedules->feeder.parts->clock).ns, told_ns = atomic_load(&schedules->told_ns);
 	char id[ID_TEXT_BYTES];
 
-	if (told_ns && now_ns - told_ns < TELL_MS * INT64_C(1000000))
-		return;
 	id_format("sched", look->subject, id);
-	if (atomic_compare_exchange_strong(&schedules->told_ns, &told_ns, now_ns))
+	if (feeder_may_tell(&schedules->feeder))
 		log_warn(schedules->feeder.parts->log, "a schedule cannot start its slot: it is tried again",
 			 log_text("id", id), log_slice("name", look->row.name),
 			 log_slice("workflow", look->row.spec.workflow), log_text("why", look->trouble));

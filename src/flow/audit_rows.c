@@ -55,6 +55,28 @@ static bool take_nouns(struct auditor *a, const struct unit_result *result)
 
 const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .take = take_nouns};
 
+/* ---- rows of runs, one by one ---- */
+
+/* key, seq: columns of where the next slice begins. */
+static bool take_rows(struct auditor *a, const struct db_rows *rows,
+		      bool (*fits)(struct audit_finding *f, const struct db_value *row), size_t key, size_t seq,
+		      int64_t *counted)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct db_value *row = db_cell(rows, i, 0);
+
+		if (!fits(&a->finding, row)) {
+			audit_name(a, "run");
+			return false;
+		}
+		a->key = row[key].i;
+		a->seq = row[seq].i;
+		if (counted)
+			++*counted;
+	}
+	return rows->n == AUDIT_SUBJECTS_SLICE;
+}
+
 /* ---- steps ---- */
 
 /* A unit writes one time into all of its rows. */
@@ -94,20 +116,7 @@ static bool step_fits(struct audit_finding *f, const struct db_value *row)
 
 static bool take_steps(struct auditor *a, const struct unit_result *result)
 {
-	const struct db_rows *rows = &result->rows[0];
-
-	for (size_t i = 0; i < rows->n; i++) {
-		const struct db_value *row = db_cell(rows, i, 0);
-
-		if (!step_fits(&a->finding, row)) {
-			audit_name(a, "run");
-			return false;
-		}
-		a->key = row[RUN].i;
-		a->seq = row[POSITION].i;
-		a->counts.steps++;
-	}
-	return rows->n == AUDIT_SUBJECTS_SLICE;
+	return take_rows(a, &result->rows[0], step_fits, RUN, POSITION, &a->counts.steps);
 }
 
 const struct audit_pass audit_steps = {.name = "steps", .ask = ask_steps, .take = take_steps};
@@ -141,19 +150,7 @@ static bool slot_fits(struct audit_finding *f, const struct db_value *row)
 
 static bool take_slots(struct auditor *a, const struct unit_result *result)
 {
-	const struct db_rows *rows = &result->rows[0];
-
-	for (size_t i = 0; i < rows->n; i++) {
-		const struct db_value *row = db_cell(rows, i, 0);
-
-		if (!slot_fits(&a->finding, row)) {
-			audit_name(a, "run");
-			return false;
-		}
-		a->key = row[SLOT_NAME].i;
-		a->seq = row[SLOT_HOLDER].i;
-	}
-	return rows->n == AUDIT_SUBJECTS_SLICE;
+	return take_rows(a, &result->rows[0], slot_fits, SLOT_NAME, SLOT_HOLDER, /* counted= */ NULL);
 }
 
 const struct audit_pass audit_slots = {.name = "slots", .ask = ask_slots, .take = take_slots};

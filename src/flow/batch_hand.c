@@ -32,18 +32,10 @@ static void ask_with_new_op(struct batch_hand *h, const struct answer *answer, e
 	task_go(&h->task, at);
 }
 
-/* The store cannot be asked now. What is known is not given up for that: the guards make every later try safe. */
 static void rest_a_moment(struct batch_hand *h, const struct answer *answer)
 {
-	if (h->gives_up_at.ns && answer->mono.ns >= h->gives_up_at.ns) {
+	if (!flow_rests(&h->patience, &h->task, answer, HAND_RESTING))
 		end_hand(h, HAND_FAILED, HX_STORE_UNAVAILABLE);
-		return;
-	}
-	if (!h->gives_up_at.ns)
-		h->gives_up_at = mono_add_ms(answer->mono, HAND_PATIENCE_MS);
-	h->rests_until = mono_add_ms(answer->mono, HAND_REST_MS);
-	h->rests_from = h->task.at;
-	task_go(&h->task, HAND_RESTING);
 }
 
 /* ---- how an item ends ---- */
@@ -249,7 +241,7 @@ static void take_item(struct batch_hand *h, const struct answer *answer, const s
 				     ? 0
 				     : db_cell(rows, 0, START_UNSETTLED_SINCE)->i;
 	h->input = arena_copy(h->arena, db_cell(rows, 0, START_INPUT)->s);
-	h->gives_up_at.ns = 0;
+	h->patience.gives_up_at.ns = 0;
 	h->hold.since = h->asked;
 	batch_hand_begin(h, answer, rows);
 }
@@ -367,7 +359,7 @@ TASK_VERDICTS(take_ended, struct batch_hand, [UNIT_WON] = item_ended, [UNIT_LOST
 
 static void take_hand_rested(struct batch_hand *h, const struct answer *answer UNUSED)
 {
-	task_go(&h->task, h->rests_from);
+	task_go(&h->task, h->patience.rests_from);
 }
 
 /* ---- asking ---- */
@@ -403,7 +395,7 @@ static const TASK_STATES(struct batch_hand) hand_states[] = {
 	[HAND_SETTLING] = {"settling an item", take_ended, build_settle},
 	[HAND_RECORDING] = {"recording a late success", take_ended, build_record},
 	[HAND_DOUBTING] = {"telling the next to ask first", take_ended, build_doubt},
-	[HAND_RESTING] = {"resting", take_hand_rested, .until = offsetof(struct batch_hand, rests_until)},
+	[HAND_RESTING] = {"resting", take_hand_rested, .until = offsetof(struct batch_hand, patience.rests_until)},
 	[HAND_DONE] = {"done"},
 };
 
@@ -412,10 +404,10 @@ static void batch_hand_forget(void *copy)
 {
 	struct batch_hand *h = copy;
 
-	if (h->task.at != HAND_STARTING && h->task.at != HAND_LOOKING_UP && h->rests_from != HAND_LOOKING_UP)
+	if (h->task.at != HAND_STARTING && h->task.at != HAND_LOOKING_UP && h->patience.rests_from != HAND_LOOKING_UP)
 		h->asked.ns = 0;
 	if (h->task.at != HAND_RESTING)
-		h->rests_until.ns = 0;
+		h->patience.rests_until.ns = 0;
 	h->end.rest_ms = shape_rest(h->end.rest_ms);
 }
 

@@ -25,11 +25,9 @@
  */
 #pragma once
 
+#include "flow/answer.h"
 #include "flow/batch_item.h"
 #include "task/task.h"
-
-#define HAND_REST_MS 200
-#define HAND_PATIENCE_MS 600000 /* how long what is known is kept in mind while the store cannot be reached */
 
 enum hand_came_to {
 	HAND_GO_ON,   /* there may be another */
@@ -61,14 +59,13 @@ struct batch_hand {
 	bool late;    /* a success came after its item was cancelled */
 	bool unknown; /* an item was left for a person */
 	/* private */
-	enum batch_hand_at rests_from;
 	int64_t n, attempt, failures, unsettled_since;
 	bool doubt, doubted, overrun; /* doubted: it was in doubt once, whatever a probe said then */
 	struct slice input, key, body;
 	struct item_end end;
 	int64_t job_id;
 	struct slice job_key, payload;
-	struct mono_time gives_up_at, rests_until;
+	struct patience patience;
 	struct stamp stamp;
 	struct mono_time asked;
 };

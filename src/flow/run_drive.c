@@ -52,18 +52,10 @@ static void plan(struct run_drive *d, const struct answer *answer)
 	move(d, answer);
 }
 
-/* The store cannot be asked now. What is known is not given up for that: the fence makes every later try safe. */
 static void rest_a_moment(struct run_drive *d, const struct answer *answer)
 {
-	if (!d->holding || (d->gives_up_at.ns && answer->mono.ns >= d->gives_up_at.ns)) {
+	if (!d->holding || !flow_rests(&d->patience, &d->task, answer, DRIVE_RESTING))
 		task_end(&d->task, HX_STORE_UNAVAILABLE);
-		return;
-	}
-	if (!d->gives_up_at.ns)
-		d->gives_up_at = mono_add_ms(answer->mono, RUN_PATIENCE_MS);
-	d->rests_until = mono_add_ms(answer->mono, RUN_REST_MS);
-	d->rests_from = d->task.at;
-	task_go(&d->task, DRIVE_RESTING);
 }
 
 /* An attempt is begun: the move that says so is durable. */
@@ -264,7 +256,7 @@ static void moved(struct run_drive *d, const struct answer *answer, const struct
 	d->event_found = false;
 	d->kids.step = NULL;
 	d->full = 0;
-	d->gives_up_at.ns = 0;
+	d->patience.gives_up_at.ns = 0;
 	d->losses = 0;
 	if (!d->move.keeps)
 		task_end(&d->task, HX_OK);
@@ -417,7 +409,7 @@ static void take_line(struct run_drive *d, const struct answer *answer)
 
 static void take_rested(struct run_drive *d, const struct answer *answer)
 {
-	task_go(&d->task, d->rests_from);
+	task_go(&d->task, d->patience.rests_from);
 	if (d->task.at == DRIVE_MOVING)
 		move(d, answer);
 }
@@ -456,7 +448,7 @@ static const TASK_STATES(struct run_drive) drive_states[] = {
 	[DRIVE_READING_CHILDREN] = {"reading children", take_children, build_read_children},
 	[DRIVE_MOVING] = {"moving", take_moved, run_build_move, .unknown = DRIVE_LOOKING_UP},
 	[DRIVE_LOOKING_UP] = {"looking up its move", take_looked_up, build_look_up},
-	[DRIVE_RESTING] = {"resting", take_rested, .until = offsetof(struct run_drive, rests_until)},
+	[DRIVE_RESTING] = {"resting", take_rested, .until = offsetof(struct run_drive, patience.rests_until)},
 	[DRIVE_LINING_UP] = {"standing in line", take_line, run_build_line},
 	[DRIVE_ACTING] = {"acting", run_drive_take_acted, .act = run_drive_call_of},
 	[DRIVE_PROBING] = {"probing", run_drive_take_probed, .act = run_drive_call_of},

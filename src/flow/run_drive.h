@@ -9,7 +9,7 @@
  *      │        │          │              │         ours and was cancelled or paused: what was done is recorded there
  *      │        │          │              ├ unknown ─▶ LOOKING_UP its op ─▶ as won, or MOVING again
  *      │        │          │              └ failed ─▶ RESTING a moment ─▶ MOVING again: what was done is kept in mind for
- *      │        │          │                          RUN_PATIENCE_MS, and the fence makes trying safe
+ *      │        │          │                          FLOW_PATIENCE_MS, and the fence makes trying safe
  *      │        └──────────┘ nothing to do (not due, held, paused): DONE HX_OK
  *      │                   (lost to a limit that is full (slot.h) ─▶ LINING_UP ─▶ DONE HX_OK: it stands in line, as it was;
  *      │                    that of an action, while the run is ours or past its time ─▶ READING ─▶ MOVING: what is done is recorded, and it is let go)
@@ -37,12 +37,10 @@
  */
 #pragma once
 
+#include "flow/answer.h"
 #include "flow/run_children.h"
 #include "flow/slot.h"
 #include "task/task.h"
-
-#define RUN_REST_MS 200
-#define RUN_PATIENCE_MS 600000
 
 struct run_policy {
 	int64_t lease_ms; /* for definitions and steps without one */
@@ -168,8 +166,7 @@ struct run_drive {
 	bool polled;
 	bool event_found;
 	struct slice event_id, event_data;
-	struct mono_time gives_up_at, rests_until;
-	enum run_drive_at rests_from;
+	struct patience patience;
 	unsigned losses;
 	struct stamp stamp;
 	struct mono_time asked;

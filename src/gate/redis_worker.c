@@ -224,7 +224,6 @@ enum hx_code redis_worker_start(struct redis_worker *w, struct hx_error *err)
 
 void redis_worker_release(struct redis_worker *w)
 {
-	monitor_raise(&w->monitor, &w->stopping);
-	thread_join(&w->thread);
+	monitor_stop(&w->monitor, &w->stopping, &w->thread);
 	redis_worker_destroy(w);
 }

@@ -121,7 +121,6 @@ void gate_sweeper_free(struct gate_sweeper *sweeper)
 {
 	if (!sweeper)
 		return;
-	monitor_raise(&sweeper->monitor, &sweeper->stopping);
-	thread_join(&sweeper->thread);
+	monitor_stop(&sweeper->monitor, &sweeper->stopping, &sweeper->thread);
 	sweeper_destroy(sweeper);
 }

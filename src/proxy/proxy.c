@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/list.h"
 #include "model/text.h"
 #include "proxy/proxy_job.h"
 #include "serve/metrics.h"
@@ -84,11 +85,7 @@ struct proxy_job *job_new(struct proxy_loop *home, struct http_exchange *exchang
 	job->request = http_exchange_request(exchange);
 	job->rules = rules;
 	job->policy = policy;
-	job->previous = NULL;
-	job->next = home->jobs;
-	if (job->next)
-		job->next->previous = job;
-	home->jobs = job;
+	LIST_PUSH(home->jobs, job);
 	home->loop->guests++;
 	return job;
 }
@@ -114,12 +111,7 @@ void job_free(struct proxy_job *job)
 	struct strbuf stored = job->stored, kept = job->kept;
 
 	ASSERT(job->answer == ANSWER_GIVEN && !job->paused);
-	if (job->previous)
-		job->previous->next = job->next;
-	else
-		home->jobs = job->next;
-	if (job->next)
-		job->next->previous = job->previous;
+	LIST_DROP(home->jobs, job);
 	home->loop->guests--;
 	if (job->reserved)
 		atomic_fetch_sub(&home->proxy->tunnels, 1);

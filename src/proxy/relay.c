@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/list.h"
 #include "base/strbuf.h"
 #include "serve/problem.h"
 #include "wire/loop.h"
@@ -56,22 +57,14 @@ static struct relay_job *job_new(struct relay *relay, struct http_exchange *exch
 	job->exchange = exchange;
 	job->loop = http_exchange_loop(exchange);
 	arena_init(&job->arena, 1u << 20);
-	job->next = relay->jobs;
-	if (job->next)
-		job->next->previous = job;
-	relay->jobs = job;
+	LIST_PUSH(relay->jobs, job);
 	job->loop->guests++;
 	return job;
 }
 
 static void relay_job_free(struct relay_job *job)
 {
-	if (job->previous)
-		job->previous->next = job->next;
-	else
-		job->relay->jobs = job->next;
-	if (job->next)
-		job->next->previous = job->previous;
+	LIST_DROP(job->relay->jobs, job);
 	arena_release(&job->arena);
 	free(job);
 }

@@ -370,3 +370,11 @@ struct slice call_param(const struct http_call *call, const char *name)
 	ASSERT(!"the pattern has no such parameter");
 	return slice_of(NULL, 0);
 }
+
+void router_serve(struct router *router, const char *listen, struct server_options *options)
+{
+	options->listen = listen;
+	options->begin = router_head;
+	options->handle = router_handle;
+	options->data = router;
+}

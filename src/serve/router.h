@@ -94,6 +94,8 @@ struct router *router_new(const struct route routes[], size_t n, bool (*admit)(s
 void router_free(struct router *router);
 /* Asked after the body and before the handler; where it returns false it has the call. Before the first request. */
 void router_set_guard(struct router *router, bool (*guard)(struct http_call *call));
+/* The options of a server for this router alone. */
+void router_serve(struct router *router, const char *listen, struct server_options *options);
 /* For server_options: `handle` is router_handle, `data` the router; and `begin` router_head, or NULL. */
 void router_handle(void *router, struct http_exchange *exchange);
 void router_head(void *router, struct http_exchange *exchange);

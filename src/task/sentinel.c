@@ -219,10 +219,8 @@ bool sentinel_sees_store(struct sentinel *s)
 
 void sentinel_stop(struct sentinel *s)
 {
-	if (!s || !s->thread.started)
-		return;
-	monitor_raise(&s->monitor, &s->stopping);
-	thread_join(&s->thread);
+	if (s)
+		monitor_stop(&s->monitor, &s->stopping, &s->thread);
 }
 
 void sentinel_free(struct sentinel *s)

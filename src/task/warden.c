@@ -59,8 +59,7 @@ void warden_free(struct warden *warden)
 	if (!warden)
 		return;
 	ASSERT(!warden->first);
-	monitor_raise(&warden->monitor, &warden->stopping);
-	thread_join(&warden->thread);
+	monitor_stop(&warden->monitor, &warden->stopping, &warden->thread);
 	monitor_release(&warden->monitor);
 	free(warden);
 }

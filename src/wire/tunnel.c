@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/list.h"
+
 #define READ_AT_ONCE 16384
 #define STEPS_PER_TURN 16 /* then others have their turn */
 
@@ -57,12 +59,7 @@ static void close_tunnel(struct tunnel *t)
 		loop_unwatch(home->loop, t->ends[i].fd);
 		release_end(&t->ends[i]);
 	}
-	if (t->previous)
-		t->previous->next = t->next;
-	else
-		home->first = t->next;
-	if (t->next)
-		t->next->previous = t->previous;
+	LIST_DROP(home->first, t);
 	home->loop->guests--;
 	atomic_fetch_sub(home->open, 1);
 	ASSERT(mailbox_post(home->loop->mailbox, &t->letter) != MAILBOX_CLOSED);
@@ -232,10 +229,7 @@ static void enlist(struct tunnel *t)
 {
 	struct tunnels *home = t->home;
 
-	t->next = home->first;
-	if (t->next)
-		t->next->previous = t;
-	home->first = t;
+	LIST_PUSH(home->first, t);
 	home->loop->guests++;
 	deadline_set(&home->looks, &t->look, home->loop->now);
 }

@@ -30,6 +30,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "wire/upstream_connection.h"
 #include "wire/writer.h"
 
@@ -41,16 +42,6 @@ static void upstream_connection_go_on(struct letter *letter);
 static void proceed(struct upstream_connection *c);
 
 /* ---- the end of a connection, and of a call ---- */
-
-static void unlink_connection(struct upstream_connection *c)
-{
-	if (c->previous)
-		c->previous->next = c->next;
-	else
-		c->pool->connections = c->next;
-	if (c->next)
-		c->next->previous = c->previous;
-}
 
 void upstream_close_socket(struct upstream_connection *c)
 {
@@ -81,9 +72,7 @@ static void free_connection(struct upstream_connection *c)
 
 static void leave_idle(struct upstream_connection *c)
 {
-	*(c->idle_previous ? &c->idle_previous->idle_next : &c->pool->idle) = c->idle_next;
-	if (c->idle_next)
-		c->idle_next->idle_previous = c->idle_previous;
+	LIST_DROP_BY(c->pool->idle, c, idle_previous, idle_next);
 	c->pool->hub->idle_n--;
 }
 
@@ -95,7 +84,7 @@ void upstream_close(struct upstream_connection *c)
 	c->state = UPSTREAM_CLOSED;
 	c->call = NULL;
 	deadline_clear(&c->closes);
-	unlink_connection(c);
+	LIST_DROP(c->pool->connections, c);
 	upstream_close_socket(c);
 	atomic_fetch_sub_explicit(&c->pool->upstream->stats.open, 1, memory_order_relaxed);
 	ASSERT(mailbox_post(c->pool->hub->loop->mailbox, &c->letter) != MAILBOX_CLOSED);
@@ -145,10 +134,7 @@ static struct upstream_connection *new_connection(struct upstream_pool *pool)
 	strbuf_init(&c->out, HEAD_OUT_BYTES_MAX);
 	strbuf_init(&c->pending, upstream_answer_limits.head_bytes + UPSTREAM_READ_BYTES);
 	strbuf_init(&c->spill, UPSTREAM_READ_BYTES + upstream_answer_limits.head_bytes);
-	c->next = pool->connections;
-	if (c->next)
-		c->next->previous = c;
-	pool->connections = c;
+	LIST_PUSH(pool->connections, c);
 	atomic_fetch_add_explicit(&pool->upstream->stats.open, 1, memory_order_relaxed);
 	return c;
 }
@@ -214,11 +200,7 @@ static void become_idle(struct upstream_connection *c)
 	strbuf_release(&c->pending);
 	strbuf_release(&c->spill);
 	c->state = UPSTREAM_IDLE;
-	c->idle_previous = NULL;
-	c->idle_next = pool->idle;
-	if (c->idle_next)
-		c->idle_next->idle_previous = c;
-	pool->idle = c;
+	LIST_PUSH_BY(pool->idle, c, idle_previous, idle_next);
 	hub->idle_n++;
 	deadline_set(&hub->idle, &c->closes, hub->loop->now);
 	if (hub->idle_n > hub->idle_max)
@@ -582,7 +564,7 @@ void upstream_connections_free(struct upstream_pool *pool)
 	while (pool->connections) {
 		struct upstream_connection *c = pool->connections;
 
-		unlink_connection(c);
+		LIST_DROP(c->pool->connections, c);
 		upstream_close_socket(c);
 		free_connection(c);
 	}
