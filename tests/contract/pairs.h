@@ -295,7 +295,7 @@ static inline enum ledger ledger_of(enum fixture fixture)
 		[OF_SUBJECT] = LEDGER_SUBJECTS, [OF_GATE] = LEDGER_GATE,          [OF_JOB] = LEDGER_JOBS,
 		[OF_ACCOUNT] = LEDGER_ACCOUNTS, [OF_BULK] = LEDGER_BULKS,         [OF_RUN] = LEDGER_RUNS,
 		[OF_BATCH] = LEDGER_BATCHES,    [OF_FUNCTION] = LEDGER_FUNCTIONS, [OF_SCHEDULE] = LEDGER_SCHEDULES,
-		[OF_HOOK] = LEDGER_HOOKS,
+		[OF_HOOK] = LEDGER_HOOKS,       [OF_FAMILY] = LEDGER_RUNS,
 	};
 
 	return ledgers[fixture_of(fixture)];

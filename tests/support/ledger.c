@@ -94,12 +94,12 @@ static const struct db_stmt stmt_bulk_items = {
 static const struct db_stmt stmt_runs = {
 	.name = "ledger_runs",
 	.sql = "SELECT {ord}" NAME_OF(
-		"r.subject") ", r.expired, s.status, s.version, s.doubt, r.run_key,"
+		"r.subject") ", r.expired, s.status, s.version, s.doubt, CASE WHEN r.parent IS NULL THEN r.run_key ELSE substr(r.run_key, 18) END,"
 			     " r.requester, r.input, r.output, r.error, r.at_step, r.attempt, r.redo, r.step_status, r.awaits,"
 			     " r.job % 100000, r.undo, " SIDE_OF_NOW("r.step_started_at") ", " SIDE_OF_NOW("r.wait_until") ", " SIDE_OF_NOW("r.due_at") ", " SIDE_OF_NOW(
-				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") ", r.stood_attempt, " SIDE_OF_NOW("r.stood_started_at") ", r.stood_status, r.stood_error, r.definition_version, r.restarted_by % 100000 FROM hx_run r JOIN hx_subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
+				     "r.started_at") ", " SIDE_OF_NOW("r.completed_at") ", r.stood_attempt, " SIDE_OF_NOW("r.stood_started_at") ", r.stood_status, r.stood_error, r.definition_version, r.restarted_by % 100000, r.child, r.asked FROM hx_run r JOIN hx_subject s ON s.id = r.subject" RUNS_OF_NUMBER("r.subject") " ORDER BY {ord}r.subject",
 	.in = "i",
-	.out = "iitiitttttiiittiitttttitttii",
+	.out = "iitiitttttiiittiitttttitttiitt",
 };
 
 static const struct db_stmt stmt_steps = {

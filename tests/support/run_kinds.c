@@ -24,8 +24,9 @@
 	"\"pack\":{\"kind\":\"worker\",\"queue\":\"pack\",\"effect\":\"keyed\"}},\"steps\":["
 #define RESERVE "{\"name\":\"reserve\",\"type\":\"task\",\"action\":\"do\",\"compensate\":\"do\"}"
 #define CHARGE "{\"name\":\"charge\",\"type\":\"task\",\"action\":\"do\",\"on_unknown\":\"hold\"}"
-#define DEFINITIONS_N 5
+#define DEFINITIONS_N 7
 #define BESIDE 99999
+#define CHILD_OP 2 /* the second unit of each fixture */
 
 /* ---- definitions ---- */
 
@@ -45,6 +46,9 @@ static const struct run_machine *machine_named(struct slice name, int64_t versio
 		 "{\"workflow\":\"narrow\",\"kind\":\"run\",\"limits\":{\"concurrency\":{\"max\":1}},"
 		 "\"actions\":{\"do\":{\"kind\":\"http\",\"url\":\"http://127.0.0.1:1/\",\"effect\":\"keyed\","
 		 "\"limits\":{\"concurrency\":{\"max\":1}}}},\"steps\":[" CHARGE "]}"},
+		{"family", "{\"workflow\":\"family\"," ACTIONS
+			   "{\"name\":\"sub\",\"type\":\"child\",\"workflow\":\"leaf\"}," CHARGE "]}"},
+		{"leaf", "{\"workflow\":\"leaf\"," ACTIONS CHARGE "]}"},
 	};
 	static struct arena arena;
 	static const struct run_machine *machines[DEFINITIONS_N][2];
@@ -126,6 +130,15 @@ static struct kind_args beside(const struct kind_args *args)
 	other.subject = kind_made(args->subject, BESIDE);
 	other.read = NULL;
 	return other;
+}
+
+static struct kind_args child_of(const struct kind_args *args)
+{
+	struct kind_args child = *args;
+
+	child.subject = kind_made(args->subject, CHILD_OP);
+	child.read = NULL;
+	return child;
 }
 
 /* Was there one, before this? Builds with sanitizers assert of every row that is read what holds of all (subject_assert_valid). */
@@ -297,6 +310,11 @@ void run_make_narrow(struct unit *unit, const struct kind_args *args)
 	make(unit, args, "narrow");
 }
 
+void run_make_family(struct unit *unit, const struct kind_args *args)
+{
+	make(unit, args, "family");
+}
+
 void run_make_beside(struct unit *unit, const struct kind_args *args)
 {
 	create_as(unit, args, "narrow", kind_made(args->subject, BESIDE), /* own_key= */ true);
@@ -339,7 +357,7 @@ static void start_drive(struct run_drive *d, const struct kind_args *args, struc
 
 	run_drive_init(d, args->subject, &policy, arena);
 	d->task.kind->take(&d->task, &start);
-	while (d->task.at == DRIVE_READING || d->task.at == DRIVE_READING_EVENT)
+	while (d->task.at == DRIVE_READING || d->task.at == DRIVE_READING_EVENT || d->task.at == DRIVE_READING_CHILDREN)
 		read_for(&d->task, args, arena);
 }
 
@@ -471,7 +489,8 @@ static void build_verb(struct unit *unit, const struct kind_args *args, struct r
 	struct ask asked = {.unit = unit};
 	struct run_verb v;
 
-	ask->verb.workspace = slice_str(ask->workspace);
+	if (ask->verb.kind != RUN_OBEY) /* which is no caller's */
+		ask->verb.workspace = slice_str(ask->workspace);
 	ask->verb.subject = args->subject;
 	ask->verb.policy = &policy;
 	run_verb_init(&v, &ask->verb, &ask->arena);
@@ -607,6 +626,36 @@ void run_migrate_next(struct unit *unit, const struct kind_args *args)
 	ask->verb.definition_version = 2;
 	ask->verb.requester = slice_str("me");
 	build_verb(unit, args, ask);
+}
+
+/* ---- its child ---- */
+
+void run_child_take(struct unit *unit, const struct kind_args *args)
+{
+	struct kind_args child = child_of(args);
+
+	run_seize(unit, &child);
+}
+
+void run_child_done(struct unit *unit, const struct kind_args *args)
+{
+	struct kind_args child = child_of(args);
+
+	run_done(unit, &child);
+}
+
+void run_child_fails(struct unit *unit, const struct kind_args *args)
+{
+	struct kind_args child = child_of(args);
+
+	run_not_done_for_good(unit, &child);
+}
+
+void run_child_obeys(struct unit *unit, const struct kind_args *args)
+{
+	struct kind_args child = child_of(args);
+
+	verb(unit, &child, RUN_OBEY);
 }
 
 /* ---- its job ---- */

@@ -9,6 +9,7 @@
  *   await    reserve (compensate) · an event · charge
  *   sign     an approval · charge
  *   parcel   a worker's job · charge
+ *   family   a child · charge; the child is of `leaf`, which is charge, and was made by the unit of the op CHILD_OP
  *   narrow   charge, for one run at a time, and one call of its action. Beside it there is another one (BESIDE)
  */
 #ifndef HX_TESTS_SUPPORT_RUN_KINDS_H
@@ -20,7 +21,7 @@ typedef void kind_build(struct unit *unit, const struct kind_args *args);
 
 /* For fixtures, and random batches. */
 kind_build run_make_order, run_make_await, run_make_sign, run_make_parcel;
-kind_build run_make_narrow, run_make_beside;
+kind_build run_make_narrow, run_make_beside, run_make_family;
 kind_build
 	run_rest_beside; /* whoever stands in line looks again in seconds: this one in an hour, as long as nobody wakes it */
 kind_build run_lapse; /* its holder's time is over */
@@ -38,6 +39,8 @@ kind_build run_pause, run_resume, run_retry, run_approve, run_resolve_done, run_
 kind_build run_event, run_event_own; /* with an id that others send too, and with one of its own */
 kind_build run_expire_old;
 kind_build run_restart_first, run_migrate_next; /* to version 2, which says the same */
+/* Of the child: whoever finds it due; its holder, who has just heard this; and whoever finds its parent's word. */
+kind_build run_child_take, run_child_done, run_child_fails, run_child_obeys;
 /* By the worker of its job. */
 kind_build run_job_claim, run_job_complete, run_job_fail, run_job_fail_for_good, run_job_lapse;
 /* As a claim leaves it, but of this job, not of the next in its queue. */

@@ -359,6 +359,15 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "hook_fire", .build = hook_fire, .of = OF_HOOK},
 	{.name = "hook_same_body", .build = hook_same_body, .of = OF_HOOK},
 	{.name = "hook_expire", .build = hook_expire_old, .of = OF_HOOK},
+	{.name = "family_look", .build = run_seize, .of = OF_FAMILY, .believes = true},
+	{.name = "family_cancel", .build = run_cancel, .of = OF_FAMILY},
+	{.name = "family_pause", .build = run_pause, .of = OF_FAMILY},
+	{.name = "family_resume", .build = run_resume, .of = OF_FAMILY},
+	{.name = "family_retry", .build = run_retry, .of = OF_FAMILY},
+	{.name = "child_take", .build = run_child_take, .of = OF_FAMILY, .believes = true},
+	{.name = "child_done", .build = run_child_done, .of = OF_FAMILY, .believes = true},
+	{.name = "child_fails", .build = run_child_fails, .of = OF_FAMILY, .believes = true},
+	{.name = "child_obeys", .build = run_child_obeys, .of = OF_FAMILY},
 };
 const size_t unit_kinds_n = sizeof unit_kinds / sizeof *unit_kinds;
 
@@ -518,6 +527,19 @@ static const struct {
 	[FIXTURE_HOOK_ABSENT] = {.name = "no delivery"},
 	[FIXTURE_HOOK_SEEN] = {.name = "delivery seen", .steps = {hook_nothing}},
 	[FIXTURE_HOOK_OLD] = {.name = "delivery seen long ago", .steps = {hook_nothing}, .lease_ms = -HOUR_MS},
+	[FIXTURE_FAMILY_NEW] = {.name = "run before its child", .steps = {run_make_family}},
+	[FIXTURE_FAMILY_OPEN] = {.name = "run with a child", .steps = {run_make_family, run_seize}},
+	[FIXTURE_FAMILY_AT_WORK] = {.name = "run with a child at work",
+				    .steps = {run_make_family, run_seize, run_child_take}},
+	[FIXTURE_FAMILY_CHILD_DONE] = {.name = "run with a child that is done",
+				       .steps = {run_make_family, run_seize, run_child_take, run_child_done}},
+	[FIXTURE_FAMILY_CHILD_FAILED] = {.name = "run with a child that has failed",
+					 .steps = {run_make_family, run_seize, run_child_take, run_child_fails}},
+	[FIXTURE_FAMILY_CANCELLED] = {.name = "run cancelled with a child",
+				      .steps = {run_make_family, run_seize, run_cancel}},
+	[FIXTURE_FAMILY_CANCELLED_AT_WORK] = {.name = "run cancelled with a child at work",
+					      .steps = {run_make_family, run_seize, run_child_take, run_cancel}},
+	[FIXTURE_FAMILY_PAUSED] = {.name = "run paused with a child", .steps = {run_make_family, run_seize, run_pause}},
 };
 
 const char *fixture_name(enum fixture fixture)

@@ -52,7 +52,8 @@ enum kind_of {
 	OF_BATCH, /* or the account of one */
 	OF_FUNCTION,
 	OF_SCHEDULE,
-	OF_HOOK, /* a delivery to one */
+	OF_HOOK,   /* a delivery to one */
+	OF_FAMILY, /* a run and its child */
 };
 
 struct unit_kind {
@@ -160,7 +161,15 @@ enum fixture {
 	FIXTURE_SCHEDULE_PAUSED,
 	FIXTURE_HOOK_ABSENT,
 	FIXTURE_HOOK_SEEN,
-	FIXTURE_HOOK_OLD, /* its time is over */
+	FIXTURE_HOOK_OLD,    /* its time is over */
+	FIXTURE_FAMILY_NEW,  /* the child is not made yet */
+	FIXTURE_FAMILY_OPEN, /* the parent waits, and nobody has the child */
+	FIXTURE_FAMILY_AT_WORK,
+	FIXTURE_FAMILY_CHILD_DONE, /* and the parent has not looked */
+	FIXTURE_FAMILY_CHILD_FAILED,
+	FIXTURE_FAMILY_CANCELLED, /* the child has not heard of it */
+	FIXTURE_FAMILY_CANCELLED_AT_WORK,
+	FIXTURE_FAMILY_PAUSED,
 	FIXTURE_COUNT
 };
 
@@ -175,7 +184,8 @@ static inline enum kind_of fixture_of(enum fixture fixture)
 {
 	static const enum fixture first[] = {FIXTURE_GATE_ABSENT,     FIXTURE_JOB_ABSENT,      FIXTURE_ACCOUNT_ABSENT,
 					     FIXTURE_BULK_ABSENT,     FIXTURE_RUN_ABSENT,      FIXTURE_BATCH_ABSENT,
-					     FIXTURE_FUNCTION_ABSENT, FIXTURE_SCHEDULE_ABSENT, FIXTURE_HOOK_ABSENT};
+					     FIXTURE_FUNCTION_ABSENT, FIXTURE_SCHEDULE_ABSENT, FIXTURE_HOOK_ABSENT,
+					     FIXTURE_FAMILY_NEW};
 	size_t n = 0;
 
 	while (n < sizeof first / sizeof *first && fixture >= first[n])
