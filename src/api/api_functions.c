@@ -344,6 +344,7 @@ static enum hx_code answered_journal(struct api_query *query, const struct unit_
 	struct function_entry *entries;
 	LOCAL_ARENA(arena, FUNCTION_CALL_BYTES_MAX);
 	enum hx_code code = function_work_take(result, 0, /* with_ended= */ false, &arena, &work);
+	int64_t last;
 	bool more;
 
 	if (code)
@@ -358,7 +359,9 @@ static enum hx_code answered_journal(struct api_query *query, const struct unit_
 	more = db_cell(&result->rows[JOURNAL_LINE + 1], 0, 0)->i > (int64_t)rows->n;
 	strbuf_add_char(&query->text, '{');
 	add_journal(&query->text, work.row.subject, work.row.now, entries, rows->n);
-	json_more_int(&query->text, "seq", more ? entries[rows->n - 1].seq : work.row.seq);
+	/* What has ended since the row was read is told here, as in a claim. */
+	last = rows->n ? entries[rows->n - 1].seq : 0;
+	json_more_int(&query->text, "seq", more || last > work.row.seq ? last : work.row.seq);
 	json_more_bool(&query->text, "more", more);
 	strbuf_add_char(&query->text, '}');
 	return HX_OK;

@@ -448,10 +448,15 @@ static void take_page(struct function_claim *c, struct function_turn *turn, cons
 
 static void take_paged(struct function_claim *c, const struct answer *answer)
 {
-	if (answer->result->verdict != UNIT_WON) {
-		task_end(&c->task, HX_STORE_UNAVAILABLE);
+	/* What a task has in its arena never changes: it is copied, as the task may be (task.h). */
+	struct function_turn *turns = arena_alloc(c->arena, c->n * sizeof *turns);
+
+	if (answer->result->verdict != UNIT_WON || !turns) {
+		task_end(&c->task, turns ? HX_STORE_UNAVAILABLE : HX_TOO_LARGE);
 		return;
 	}
+	memcpy(turns, c->turns, c->n * sizeof *turns);
+	c->turns = turns;
 	for (size_t i = 0; i < c->n; i++) {
 		take_page(c, &c->turns[i], &answer->result->rows[2 * i]);
 		c->turns[i].more = db_cell(&answer->result->rows[2 * i + 1], 0, 0)->i > (int64_t)c->turns[i].journal_n;

@@ -351,7 +351,7 @@ static void rest_unowned(struct function_work *w, bool cancelling)
 
 	goes = goes || awaited_is_there(w); /* mutant: function-not-woken */
 
-	if (held)
+	if (held) /* mutant: held-handed-out -> if (0) */
 		w->run_awaits = slice_str(RUN_AWAITS_PERSON);
 	else if (goes)
 		w->turn_at = w->row.turn_at ? w->row.turn_at : w->row.now;
@@ -393,6 +393,16 @@ static bool undoes_children(struct function_work *w)
 	return true;
 }
 
+/* Nothing is left to find out, to be undone, or for a person. */
+static bool is_undone(const struct function_work *w)
+{
+	bool undone = !w->held.p;
+
+	undone &= !has(w, is_unknown);  /* mutant: function-cancelled-in-doubt */
+	undone &= work_to_undo(w) <= 0; /* mutant: function-cancelled-owed */
+	return undone;
+}
+
 void function_rest(struct function_work *w)
 {
 	bool owned = w->row.owned && !w->frees;
@@ -405,7 +415,7 @@ void function_rest(struct function_work *w)
 		drop_tries(w);
 	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned && undoes_children(w)) /* mutant: children-left -> if (0) */
 		return;
-	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned && !has(w, is_unknown) && work_to_undo(w) <= 0 && !w->held.p) {
+	if (strcmp(w->to, RUN_CANCELLING) == 0 && !owned && is_undone(w)) {
 		work_drop_open(w);
 		w->to = RUN_CANCELLED;
 	}

@@ -11,6 +11,7 @@
 #include "flow/function_parts.h"
 
 #define WORDS_BYTES 400
+#define ERROR_SHORT_BYTES 100
 
 bool work_refuse(struct function_work *w, enum hx_code code, const char *format, ...)
 {
@@ -138,11 +139,13 @@ static bool is_outcome(const struct function_change *c, const struct function_en
 static bool may_now(struct function_work *w, const struct function_change *c, const struct function_entry *there)
 {
 	bool undoes = c->kind == ENTRY_UNDO || c->kind == ENTRY_COMPENSATE;
+	bool stands_still = is_in(w, RUN_PAUSED) || work_is_to_fail(w);
+	bool begins = !is_outcome(c, there) || c->state == ENTRY_BEGUN;
 
-	if (is_in(w, RUN_CANCELLING) && !is_outcome(c, there) && !undoes)
+	if (is_in(w, RUN_CANCELLING) && !is_outcome(c, there) && !undoes) /* mutant: begun-under-cancel -> if (0) */
 		return work_refuse(w, HX_CANCELLED,
 				   "the run is being cancelled: only outcomes, compensate and undo are taken");
-	if ((is_in(w, RUN_PAUSED) || work_is_to_fail(w)) && (!is_outcome(c, there) || c->state == ENTRY_BEGUN))
+	if (stands_still && begins) /* mutant: begun-while-paused -> if (0) */
 		return work_refuse(w, HX_WRONG_STATUS, "the run is paused, or to fail: only outcomes are taken");
 	if (c->kind == ENTRY_UNDO && !is_in(w, RUN_CANCELLING))
 		return bad(w, c, "nothing is undone before the run is cancelled");
@@ -244,12 +247,16 @@ static bool take_own(struct function_work *w, const struct function_request *rq,
 
 /* ---- about an earlier entry ---- */
 
-/* What has ended and is not known to the code yet is as if it had not: its event goes back, its run is cancelled. */
+/*
+ * What has ended and is not known to the code yet is as if it had not: its event goes back, its run is cancelled. Not a step, which a person
+ * has resolved meanwhile: what it did is done.
+ */
 static bool drop(struct function_work *w, const struct function_request *rq, const struct function_change *c,
 		 struct function_entry *target)
 {
 	bool unseen = entry_has_ended(target->state) && target->seq > rq->seq && !target->own;
 
+	unseen &= target->kind != ENTRY_STEP; /* mutant: done-step-dropped */
 	if (target->state == ENTRY_BEGUN)
 		return bad(w, c, "a step that is begun is not dropped: its outcome is needed");
 	if (target->state == ENTRY_UNKNOWN)
@@ -257,12 +264,12 @@ static bool drop(struct function_work *w, const struct function_request *rq, con
 	if (entry_has_ended(target->state) && !unseen)
 		return bad(w, c, "it has ended");
 	if (unseen && target->awaits.p)
-		target->event_back = w->gives_back = w->cut = true; /* another may wait for it */
+		target->event_back = w->gives_back = w->cut = true; /* mutant: event-not-given-back -> ; */
 	target->event_id = slice_of(NULL, 0);
 	target->output = target->error = slice_of(NULL, 0);
 	work_change(w, target, ENTRY_DROPPED);
 	target->own = true;
-	w->asks_children |= target->kind == ENTRY_CHILD;
+	w->asks_children |= target->kind == ENTRY_CHILD; /* mutant: dropped-child-goes-on */
 	return true;
 }
 
@@ -301,6 +308,17 @@ static bool grows(const struct function_work *w)
 	return false;
 }
 
+/* Its word is taken, and its error is not kept: one of 64 KiB for each of 20,000 steps would be more than a node can read. */
+static void shorten_errors(struct function_work *w)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		struct function_entry *e = w->entries[i];
+
+		if (e->changed && e->own && e->error.n > ERROR_SHORT_BYTES)
+			e->error = function_words(w, "JOURNAL_FULL", "its error does not fit the journal");
+	}
+}
+
 static bool take_changes(struct function_work *w, const struct function_request *rq, struct id_source *ids,
 			 struct wall_time now)
 {
@@ -310,7 +328,9 @@ static bool take_changes(struct function_work *w, const struct function_request 
 		if (!(entry_is_about(c->kind) ? take_about : take_own)(w, rq, c, ids, now))
 			return false;
 	}
-	if (work_bytes(w) > FUNCTION_BYTES_MAX && grows(w))
+	if (work_bytes(w) > FUNCTION_BYTES_MAX && !grows(w))
+		shorten_errors(w); /* mutant: journal-of-errors -> ; */
+	else if (work_bytes(w) > FUNCTION_BYTES_MAX)
 		return work_refuse(w, HX_JOURNAL_FULL, "a journal has at most 24 MiB");
 	return true;
 }
@@ -377,6 +397,10 @@ static bool suspend(struct function_work *w, const struct function_request *rq)
 		const struct function_entry *e = work_find(w, a->kind, a->name, a->n);
 		bool ended = e && entry_has_ended(e->state);
 
+		if (e && e->kind == a->kind && e->state == ENTRY_DROPPED && e->seq > rq->seq && !e->own) {
+			strbuf_release(&text); /* by a cancel that the caller has not heard of */
+			return work_refuse(w, HX_CANCELLED, "the run is being cancelled: nothing is waited for");
+		}
 		if (!e || e->kind != a->kind || e->state == ENTRY_DROPPED || (ended && (e->own || e->seq <= rq->seq))) {
 			strbuf_release(&text);
 			return work_refuse(w, HX_NOTHING_TO_WAIT_FOR, "%s \"%.*s\" %lld %s", entry_kinds[a->kind],

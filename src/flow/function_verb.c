@@ -118,6 +118,7 @@ static enum hx_code verb_retry(struct run_verb *v)
 	struct function_entry *e = failed_entry(w);
 	bool held = w->held.p && !w->row.owned;
 
+	held &= !stands(w, RUN_PAUSED); /* mutant: retry-resumes */
 	if (!stands(w, RUN_FAILED) && !held)
 		return refused(w, HX_WRONG_STATUS, "neither the run nor a compensation of it has failed");
 	if (stands(w, RUN_FAILED) && e && w->follows_n)
@@ -172,6 +173,12 @@ static enum hx_code verb_event(struct run_verb *v, const struct answer *answer)
 	return HX_OK;
 }
 
+/* Whoever looks has not come by yet: nobody would take what comes now. */
+static bool is_late(const struct function_work *w, const struct function_entry *e)
+{
+	return e->wake_at && e->wake_at < w->row.now;
+}
+
 static enum hx_code verb_approve(struct run_verb *v, const struct answer *answer)
 {
 	struct function_work *w = v->work;
@@ -179,7 +186,7 @@ static enum hx_code verb_approve(struct run_verb *v, const struct answer *answer
 
 	if (!e || e->kind != ENTRY_APPROVAL)
 		return refused(w, HX_NOT_FOUND, "the run has asked for no approval of this name");
-	if (!takes_events(w) || e->state != ENTRY_OPEN)
+	if (!takes_events(w) || e->state != ENTRY_OPEN || is_late(w, e))
 		return refused(w, HX_WRONG_STATUS, "it has been decided already, or its time is over");
 	v->awaits = e->awaits;
 	come(v, answer);

@@ -59,8 +59,11 @@ DB_STMT(stmt_no_winner, "run_no_winner", "i", "", "UPDATE hx_run SET winner = NU
 DB_STMT(stmt_ask_all, "run_children_ask_all", "it", "",
 	ASK);
 
+/* One that comes to its end before it has heard that it is to be cancelled is still to be: its parent may not look again. */
+#define UNHEARD "asked = 'cancel' AND ?2 <> '" CHILD_CANCELLED "'" /* mutant: cancel-unheard -> #define UNHEARD "1 = 0" */
 DB_STMT(stmt_ended, "run_child_ended", "it", "",
-	"UPDATE hx_run SET child = ?2, asked = NULL{from} WHERE subject = ?1");
+	"UPDATE hx_run SET child = CASE WHEN " UNHEARD " THEN child ELSE ?2 END,"
+	" asked = CASE WHEN " UNHEARD " THEN asked END{from} WHERE subject = ?1");
 
 /* Whose child it is says its row: a restart may have passed it on. The first branch that is done is the winner, whoever is done later. */
 DB_STMT(stmt_tell, "run_child_tells", "ii", "",

@@ -21,6 +21,8 @@
  * the word, records what it did and begins nothing more. (Only a move that is being written just then does not see it: nothing locks
  * both, so that children do not wait for each other.)
  *
+ * A word to be cancelled stands until it is heard, also where the child comes to its end before that: a parent that is a function asks once.
+ *
  * Coming up: the move that ends a child makes its parent due, in that unit, if it awaits its children; and the parent's rest looks
  * for what has ended since it read (so many are to be open): both hold the parent's lock.
  *

@@ -465,6 +465,81 @@ static void test_who_is_to_find_out_does_not_end_it(void **state)
 }
 
 /* From its end on; a retry takes the time back. */
+/* ---- what a worker that means harm, or people at the same moment, could do ---- */
+
+static void begin_in_doubt(struct world *w)
+{
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'unknown'}]}"), HX_OK);
+}
+
+/* Its worker does not know yet that a person has said that it was done. */
+static void test_a_step_that_is_done_is_not_dropped(void **state)
+{
+	struct world *w = *state;
+
+	begin_in_doubt(w);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_RESOLVE, .name = slice_str("a"), .done = true}),
+			 HX_OK);
+	MUST_HOLD(call(w, "{'entries':[{'kind':'drop','name':'a','n':0}]}") == HX_BAD_ENTRY,
+		  "a step that is done is dropped");
+	assert_is(w, "SELECT state FROM hx_entry", "done");
+}
+
+static void test_a_retry_does_not_resume(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'end':{'state':'diverged','expected':1,'found':2}}"), HX_OK);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_PAUSE}), HX_OK);
+	MUST_HOLD(verb(w, (struct run_verb_request){.kind = RUN_RETRY}) == HX_WRONG_STATUS, "what is paused goes on");
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_RESUME}), HX_OK);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_RETRY}), HX_OK);
+	assert_int_equal(claim(w, "1", 0), 1);
+}
+
+/* Nobody has looked since its time was over: whoever decides is told so, and not that it was taken. */
+static void test_a_decision_after_its_time_is_refused(void **state)
+{
+	struct run_verb_request approve = {.kind = RUN_APPROVE, .name = slice_str("ok?"), .data = slice_str("{}")};
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'approval','name':'ok?','n':0,'timeoutMs':1000}],"
+				 "'end':{'state':'suspended','awaits':[{'kind':'approval','name':'ok?','n':0}]}}"),
+			 HX_OK);
+	fake_clock_advance_ms(&w->clock, 1001);
+	assert_int_equal(verb(w, approve), HX_WRONG_STATUS);
+	look(w);
+	assert_is(w, "SELECT json_extract(error, '$.code') FROM hx_entry", "TIMEOUT");
+}
+
+/* The word that a step has failed is always taken; what it says of it is not always kept. */
+static void test_errors_do_not_grow_without_bound(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'begun'}]}"), HX_OK);
+	sql(w, "UPDATE hx_function SET bytes = 25165800");
+	assert_int_equal(
+		call(w,
+		     "{'entries':[{'kind':'step','name':'a','n':0,'state':'failed','retryAfterMs':0,'error':{'code':'OTHER','message':'"
+		     "a long text, a long text, a long text, a long text, a long text, a long text, a long text'}}]}"),
+		HX_OK);
+	MUST_BE(w, "SELECT json_extract(error, '$.code') FROM hx_entry", "JOURNAL_FULL",
+		"a journal of errors has no end");
+}
+
 static void test_it_is_kept_as_its_definition_says(void **state)
 {
 	struct world *w = *state;
@@ -506,6 +581,10 @@ int main(int argc, char **argv)
 		TEST(test_an_open_child_is_waited_for),
 		TEST(test_it_is_not_completed_while_a_step_is_held),
 		TEST(test_who_is_to_find_out_does_not_end_it),
+		TEST(test_a_step_that_is_done_is_not_dropped),
+		TEST(test_a_retry_does_not_resume),
+		TEST(test_a_decision_after_its_time_is_refused),
+		TEST(test_errors_do_not_grow_without_bound),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
