@@ -204,6 +204,20 @@ static bool read_machine(struct http_call *call, struct json body, struct batch_
 	return rq->machine;
 }
 
+/* What it is about, for all its items. */
+static bool read_data(struct http_call *call, struct json body, struct batch_load_request *rq)
+{
+	struct json value;
+
+	if (!json_find(body, slice_str("data"), &value))
+		return true;
+	if (json_type(value) != JSON_OBJECT)
+		return api_refuse(call, HX_VALIDATION_ERROR, "data must be an object");
+	rq->data = value.raw;
+	return value.raw.n <= BATCH_DATA_BYTES_MAX ||
+	       api_refuse(call, HX_TOO_LARGE, "data of a batch is at most 16 KiB: what is larger belongs to its items");
+}
+
 static bool read_batch(struct http_call *call, struct json body, struct batch_load_request *rq)
 {
 	struct json value;
@@ -211,20 +225,21 @@ static bool read_batch(struct http_call *call, struct json body, struct batch_lo
 	if (json_find(body, slice_str("idempotencyKey"), &value) &&
 	    !api_own_key_checked(call, value, "idempotencyKey", &rq->key))
 		return false;
-	return api_bool(call, body, "hold", &rq->held) &&
+	return read_data(call, body, rq) && api_bool(call, body, "hold", &rq->held) &&
 	       api_name_member(call, body, "account", "account must be a string: the id of an account", &rq->account) &&
 	       read_items(call, body, /* min= */ rq->held ? 0 : 1, rq) && read_machine(call, body, rq);
 }
 
 void api_batch_create(struct http_call *call)
 {
-	static const char *const known[] = {"workflow", "account", "items", "hold", "idempotencyKey", NULL};
+	static const char *const known[] = {"workflow", "account", "items", "data", "hold", "idempotencyKey", NULL};
 	struct batch_load_request rq = {.requester = api_requester(call), .trace = api_traceparent(call)};
 	struct json body;
 	int64_t wait_ms;
 
 	if (!api_wait_parse(call, &wait_ms) || !api_body(call, known, &body) || !read_batch(call, body, &rq))
 		return;
+	rq.attributes = batch_describe(rq.machine, rq.data, call->arena);
 	load_start(call, &rq, wait_ms, entity_hash(api_workspace(call), "account", rq.account));
 }
 

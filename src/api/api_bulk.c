@@ -4,6 +4,7 @@
 #include "api/api_wait.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "engine/definitions.h"
 #include "engine/readers.h"
 #include "flow/bulk_hand.h"
 #include "flow/bulk_select.h"
@@ -54,7 +55,7 @@ struct bulk_call {
 static bool read_verb(struct http_call *call, struct json body, struct bulk_spec *spec)
 {
 	return api_name_member(call, body, "verb", "verb is a string: what is done to each", &spec->verb) &&
-	       api_name_member(call, body, "kind", "kind is a string: run or job", &spec->kind) &&
+	       api_name_member(call, body, "kind", "kind is a string: run, batch, entity or job", &spec->kind) &&
 	       api_word_checked(call, spec->kind, bulk_kinds, "kind", HX_VALIDATION_ERROR) &&
 	       api_word_checked(call, spec->verb, bulk_noun(spec->kind)->verbs, "verb of this kind",
 				HX_VALIDATION_ERROR);
@@ -75,11 +76,52 @@ static bool read_arguments(struct http_call *call, struct json body, struct bulk
 	return bulk_request(spec, call->arena, &rq, &words) || api_invalid(call, "%s", words);
 }
 
+static bool refuse_where(struct http_call *call, const char *words)
+{
+	struct hx_error err;
+
+	error_set(&err, HX_BAD_QUERY, "%s", words);
+	return api_bad_query(call, &err, 0);
+}
+
+/* Statuses and attributes of entities are those of their workflow, so the condition says which one it is. */
+static bool check_entities(struct http_call *call, const struct bulk_spec *spec, struct search *search)
+{
+	const struct entity_machine *machine;
+	const char *const *statuses;
+
+	if (!search->workflow.n)
+		return refuse_where(call, "of entities, where says of which workflow: workflow == \"…\" and …");
+	machine = definitions_find(api_parts(call)->definitions, search->workflow);
+	if (!machine) {
+		api_no_workflow(call, search->workflow, "entity");
+		return false;
+	}
+	if (machine->table)
+		return refuse_where(call, "entities of this workflow live in a table of yours: ask that");
+	statuses = api_statuses(call, machine->workflow);
+	search->known = api_attributes(call, search->of, machine->workflow);
+	return statuses && search->known && api_where(call, search->of, statuses, spec->condition, &search->where);
+}
+
+static bool read_where(struct http_call *call, const struct bulk_spec *spec, struct search *search)
+{
+	const struct bulk_noun *noun = bulk_noun(spec->kind);
+	const struct where *where;
+
+	if (!api_where(call, noun->of, noun->statuses, spec->condition, &where))
+		return false;
+	*search = bulk_search(spec, where);
+	if (noun->of == WHERE_ENTITY)
+		return check_entities(call, spec, search);
+	search->known = api_attributes(call, search->of, /* workflow= */ NULL);
+	return search->known;
+}
+
 static bool read_bulk(struct http_call *call, struct bulk_call *c)
 {
 	static const char *const known[] = {"verb", "kind", "where", "arguments", "dryRun", "idempotencyKey", NULL};
 	struct bulk_spec *spec = &c->select.spec;
-	struct search *search = &c->select.search;
 	struct json body, value;
 
 	if (!api_body(call, known, &body) || !read_verb(call, body, spec) || !read_arguments(call, body, spec) ||
@@ -90,10 +132,7 @@ static bool read_bulk(struct http_call *call, struct bulk_call *c)
 	spec->condition = json_string_decode(value, call->arena);
 	spec->workspace = api_workspace(call);
 	spec->requester = api_requester(call);
-	*search = bulk_search(spec);
-	search->known = api_attributes(call, search->of, /* workflow= */ NULL);
-	if (!spec->condition.p || !search->known ||
-	    !api_where(call, search->of, bulk_noun(spec->kind)->statuses, spec->condition, &search->where))
+	if (!spec->condition.p || !read_where(call, spec, &c->select.search))
 		return false;
 	return !json_find(body, slice_str("idempotencyKey"), &value) ||
 	       api_key_checked(call, value, "idempotencyKey", &spec->key);
@@ -254,13 +293,26 @@ static enum hx_code check_bulk(struct api_query *query, const struct unit_result
 	return code;
 }
 
+/* By the name that its history has. */
+static void add_entity(struct strbuf *text, const struct db_value *workflow, const struct db_value *name)
+{
+	LOCAL_STRBUF(subject, 2 * ENTITY_NAME_MAX + 16);
+
+	if (name->type != DB_NULL)
+		strbuf_addf(&subject, "entity:%.*s:%.*s", SLICE_ARGS(workflow->s), SLICE_ARGS(name->s));
+	json_more_text(text, "subject", strbuf_slice(&subject));
+}
+
 static void add_bulk_item(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	const struct db_value *result = db_cell(rows, i, BULK_ITEM_RESULT), *code = db_cell(rows, i, BULK_ITEM_CODE);
 	struct strbuf *text = &query->text;
 
 	strbuf_add_char(text, '{');
-	json_more_id(text, "subject", query->of, db_cell(rows, i, BULK_ITEM_SUBJECT)->i);
+	if (strcmp(query->of, "entity") == 0)
+		add_entity(text, db_cell(rows, i, BULK_ITEM_WORKFLOW), db_cell(rows, i, BULK_ITEM_NAME));
+	else
+		json_more_id(text, "subject", query->of, db_cell(rows, i, BULK_ITEM_SUBJECT)->i);
 	json_more_text(text, "result", result->type == DB_NULL ? slice_of(NULL, 0) : result->s);
 	if (code->type != DB_NULL)
 		json_more_text(text, "code", code->s);

@@ -62,7 +62,7 @@ static void add_names_of(struct names *names, const struct attributes *attribute
 	}
 }
 
-static void add_names(void *context, const struct machine *machine)
+static void add_run_names(void *context, const struct machine *machine)
 {
 	if (machine->run)
 		add_names_of(context, &machine->run->definition->attributes);
@@ -70,12 +70,19 @@ static void add_names(void *context, const struct machine *machine)
 		add_names_of(context, &machine->function->definition->attributes);
 }
 
+static void add_batch_names(void *context, const struct machine *machine)
+{
+	if (machine->batch)
+		add_names_of(context, &machine->batch->definition->attributes);
+}
+
 static void find_names(struct http_call *call, enum where_kind of, const struct workflow *workflow, struct names *names)
 {
 	if (workflow)
 		add_names_of(names, &workflow->attributes);
-	else if (of == WHERE_RUN)
-		definitions_each(api_parts(call)->definitions, add_names, names);
+	else if (of == WHERE_RUN || of == WHERE_BATCH)
+		definitions_each(api_parts(call)->definitions, of == WHERE_RUN ? add_run_names : add_batch_names,
+				 names);
 }
 
 /* Definitions may come into force between the two looks: what is beyond the room is found by the index, as every other name. */

@@ -11,11 +11,31 @@ static void add_pending(struct strbuf *text, const void *row)
 	json_more_int(text, "pending", batch_pending(row));
 }
 
+static void add_data(struct strbuf *text, const void *of)
+{
+	const struct batch_row *row = of;
+
+	if (row->data.p)
+		json_more_json(text, "data", row->data);
+}
+
+static void add_attributes(struct strbuf *text, const void *of)
+{
+	const struct batch_row *row = of;
+
+	if (!row->attributes.p)
+		return;
+	json_more(text, "attributes");
+	attributes_json(row->attributes, text);
+}
+
 static const struct row_member batch_members[] = {
 	{"id", ROW_ID, AT(subject), .prefix = "batch"},
 	{"workflow", ROW_TEXT, AT(workflow)},
 	{"definitionVersion", ROW_INT, AT(definition_version)},
 	{"account", ROW_TEXT, AT(account_name)},
+	{"data", ROW_OWN, .add = add_data},
+	{"attributes", ROW_OWN, .add = add_attributes},
 	{"status", ROW_WORD, AT(status)},
 	{"version", ROW_INT, AT(version)},
 	{"cancelRequested", ROW_BOOL, AT(cancel_requested)},

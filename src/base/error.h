@@ -1,11 +1,15 @@
 /* Errors as values: one closed list (hapax.h), and the helper that fills in the detail. */
 #pragma once
 
+#include <stddef.h>
+
 #include "hapax.h"
 
 #define HX_MUST_CHECK __attribute__((warn_unused_result))
 #define HX_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 #define UNUSED __attribute__((unused)) /* after a parameter that a table of functions has, and this one needs not */
+/* The object around one that is embedded in it. */
+#define CONTAINER_OF(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
 /*
  * Sets *err (which may be NULL) and returns code, so that `return error_set(err, HX_X, "...")` reads as one step.

@@ -35,6 +35,7 @@ static enum hx_code start_new(struct client *client, const struct command_args *
 		.workflow = args->operands[0],
 		.account = command_value(args, "account"),
 		.key = command_value(args, "key"),
+		.data = command_value(args, "data"),
 		.hold = command_value(args, "hold"),
 	};
 	struct batch_items items;
@@ -72,9 +73,9 @@ static enum hx_code check_start(const struct command_args *args, bool *ret_held,
 	int64_t id;
 
 	*ret_held = !account && !items && id_parse("batch", slice_str(args->operands[0]), &id);
-	if (*ret_held && (command_value(args, "key") || command_value(args, "hold")))
+	if (*ret_held && (command_value(args, "key") || command_value(args, "data") || command_value(args, "hold")))
 		return error_set(err, HX_VALIDATION_ERROR,
-				 "--key and --hold are for a new batch, not for one that is there");
+				 "--key, --data and --hold are for a new batch, not for one that is there");
 	if (!*ret_held && (!account || !items))
 		return error_set(
 			err, HX_VALIDATION_ERROR,

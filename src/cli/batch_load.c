@@ -182,6 +182,8 @@ static enum hx_code ask_first(struct client *client, const struct batch_order *o
 	question_text(client, "account", order->account);
 	if (order->key)
 		question_text(client, "idempotencyKey", order->key);
+	if (order->data && question_json(client, "data", order->data, "--data", err))
+		return err->code;
 	*ret_sent = add_piece(client, &it);
 	if (order->hold || *ret_sent < items->n) {
 		question_member(client, "hold");

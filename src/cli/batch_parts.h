@@ -30,7 +30,7 @@ extern const struct wait batch_wait;
 
 struct batch_order {
 	const char *workflow, *account;
-	const char *key; /* NULL: none */
+	const char *key, *data; /* NULL: none. data: as question_json() takes it */
 	bool hold;
 };
 

@@ -1,5 +1,5 @@
 /*
- * hapax bulk: one thing to all runs, or jobs, that match, and how far it is.
+ * hapax bulk: one thing to all runs, batches, entities or jobs that match, and how far it is.
  *
  *	bulk      bulk_0ajj0c1cvs401
  *	does      cancel, where customer == "c-1"
@@ -62,10 +62,10 @@ static void tell_bulk(struct client *client, struct json bulk, int64_t waited_ms
 
 static const struct wait bulk_wait = {.noun = "bulk", .path = BULK_PATH, .watched_ms = WATCHED_MS, .tell = tell_bulk};
 
-static const struct view *const head = FIELDS({"bulk", "{id}"}, {"does", "{verb}, where {where}"},
-					      {"with", "{arguments:raw}"}, {"status", "{status}"},
-					      {"key", "{idempotencyKey}"}, {"requester", "{requester}"},
-					      {"created", "{createdAt}"}, {"ended", "{completedAt}"});
+static const struct view *const head = FIELDS(
+	{"bulk", "{id}"}, {"does", "{verb}[{kind=run}| of {kind}], where {where}"}, {"with", "{arguments:raw}"},
+	{"status", "{status}"}, {"key", "{idempotencyKey}"}, {"requester", "{requester}"}, {"created", "{createdAt}"},
+	{"ended", "{completedAt}"});
 static const struct view *const counts = ONE_ROW({"SELECTED", "{+selected}"}, {"DONE", "{+done}"},
 						 {"UNCHANGED", "{+unchanged}"}, {"REFUSED", "{+refused}"},
 						 {"SKIPPED", "{+skipped}"}, {"CANCELLED", "{+cancelled}"});
@@ -92,10 +92,15 @@ enum hx_code bulk_ask_show(struct client *client, const struct command_args *arg
 
 /* ---- asking for one ---- */
 
+static const char *kind_of(const char *verb)
+{
+	return strcmp(verb, "redrive") == 0 ? "job" : strcmp(verb, "start") == 0 ? "batch" : "run";
+}
+
 /* The flat body that the row has made, as the server wants it. */
 static enum hx_code rewrite_body(struct client *client, const char *verb, struct hx_error *err)
 {
-	static const char *const outside[] = {"\"where\"", "\"dryRun\"", "\"idempotencyKey\"", NULL};
+	static const char *const outside[] = {"\"kind\"", "\"where\"", "\"dryRun\"", "\"idempotencyKey\"", NULL};
 	struct slice flat = arena_copy(&client->arena, strbuf_slice(&client->body));
 	struct json_iter it;
 	struct json name, value;
@@ -105,7 +110,8 @@ static enum hx_code rewrite_body(struct client *client, const char *verb, struct
 		return arena_error(&client->arena, err);
 	client_next(client, BULK_PATH);
 	question_text(client, "verb", verb);
-	question_text(client, "kind", strcmp(verb, "redrive") == 0 ? "job" : "run");
+	if (!json_find(json_trust(flat), slice_str("kind"), &value)) /* an option of verbs that several have */
+		question_text(client, "kind", kind_of(verb));
 	it = json_iter_of(json_trust(flat));
 	while (json_iter_member(&it, &name, &value)) {
 		if (slice_in(name.raw, outside)) {
@@ -153,14 +159,16 @@ enum hx_code bulk_ask_cancel(struct client *client, const struct command_args *a
 	bool of_bulk = args->operands_n > 0, of_runs = command_value(args, "where");
 
 	if (of_bulk == of_runs)
-		return error_set(err, HX_VALIDATION_ERROR,
-				 "bulk cancel wants --where and cancels runs, or the ID of a bulk and ends that");
+		return error_set(
+			err, HX_VALIDATION_ERROR,
+			"bulk cancel wants --where and cancels what matches, or the ID of a bulk and ends that");
 	if (of_runs)
 		return bulk_ask_start(client, args, ret, err);
 	if (command_value(args, "reason") || command_value(args, "dry-run") || command_value(args, "key") ||
 	    command_value(args, "wait"))
-		return error_set(err, HX_VALIDATION_ERROR,
-				 "--reason, --dry-run, --key and --wait are for runs, not for a bulk that is there");
+		return error_set(
+			err, HX_VALIDATION_ERROR,
+			"--reason, --dry-run, --key and --wait are for what matches, not for a bulk that is there");
 	client_next(client, BULK_PATH);
 	client_segment(client, args->operands[0]);
 	client_path(client, "/cancel");

@@ -82,19 +82,25 @@ static enum hx_code fetch(const char *value, struct strbuf *out, struct hx_error
 	return out->failed ? strbuf_error(out, err) : HX_OK;
 }
 
-static enum hx_code add_json(struct client *client, const struct given *given, struct hx_error *err)
+enum hx_code question_json(struct client *client, const char *name, const char *given, const char *told,
+			   struct hx_error *err)
 {
 	struct json value;
 	LOCAL_STRBUF(text, FILE_BYTES_MAX);
-	enum hx_code code = fetch(given->text, &text, err);
+	enum hx_code code = fetch(given, &text, err);
 
 	if (!code && json_check(strbuf_slice(&text), err, &value))
-		code = error_set(err, HX_VALIDATION_ERROR, "%s is not JSON: %s", given->told, err->detail);
+		code = error_set(err, HX_VALIDATION_ERROR, "%s is not JSON: %s", told, err->detail);
 	if (!code) {
-		question_member(client, given->name);
+		question_member(client, name);
 		strbuf_add_slice(&client->body, value.raw);
 	}
 	return code;
+}
+
+static enum hx_code add_json(struct client *client, const struct given *given, struct hx_error *err)
+{
+	return question_json(client, given->name, given->text, given->told, err);
 }
 
 /* ---- numbers, times, words ---- */

@@ -17,6 +17,9 @@ enum hx_code question_ask(struct client *client, const struct command_args *args
 /* For questions that are put together by hand. Begins a member of the body; its value has to follow. */
 void question_member(struct client *client, const char *name);
 void question_text(struct client *client, const char *name, const char *text);
+/* JSON that is written in `given`, in a file (@FILE) or comes over standard input (-); told: what it is called where it is none. */
+enum hx_code question_json(struct client *client, const char *name, const char *given, const char *told,
+			   struct hx_error *err) HX_MUST_CHECK;
 /* After the last member. */
 void question_end(struct client *client);
 /* Adds a whole file; "-" is standard input. HX_VALIDATION_ERROR says why it cannot be read. */

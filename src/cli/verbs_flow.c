@@ -53,8 +53,9 @@
 #define SCHEDULE_TEXT "{name}: [{?paused}paused|{next/0}]"
 /* As it was answered at its start, or as it is by now. */
 #define BULK_TEXT BULK_TEXT_OF("run")
-#define BULK_TEXT_OF(what) \
-	"[{?dryRun}{+selected} " what "[{selected=1}|s] would be selected: nothing was done" \
+#define BULK_TEXT_OF(what) BULK_TEXT_OF_THESE(" " what "[{selected=1}|s]")
+#define BULK_TEXT_OF_THESE(what) \
+	"[{?dryRun}{+selected}" what " would be selected: nothing was done" \
 	"|{id}: [{status}, ]{+selected} selected[{?status}: {+done} done, {+unchanged} unchanged, {+refused} refused, {+skipped} skipped" \
 	"[{?cancelled}, {cancelled} cancelled]]]"
 #define CLAIM_WORDS "{claim/step} by {claim/requester}"
@@ -86,6 +87,9 @@
 #define BULK_OPTIONS(more, ...) BULK_OPTIONS_OF("runs", "customer == \"c-1\" and status == \"FAILED\"", more, __VA_ARGS__)
 #define BULK_NEEDS_OF(what, condition) BULK_OPTIONS_OF(what, condition, "", .needed = true)
 #define BULK_NEEDS BULK_OPTIONS("", .needed = true)
+#define BULK_KIND(one, other) \
+	OPTION("kind", "KIND", "what they are: " one " or " other, TO(TEXT), .fallback = one, \
+	       .words = (const char *const[]){one, other, NULL})
 #define BULK_EXITS WAIT_EXITS, {HX_KEY_REUSED, "the key has another bulk, or the request is not valid"}
 
 /* What firing and resolving may end with, besides what every verb may. */
@@ -262,6 +266,7 @@ const struct command verbs_flow[] = {
 	 .options = {OPTION("account", "ACCOUNT", "who pays for the items; needed with a WORKFLOW"),
 		     OPTION_ITEMS("; needed with a WORKFLOW", .needed = false),
 		     OPTION("key", "KEY", "one batch for this key, however often it is started [default: none]"),
+		     OPTION("data", "JSON", "an object: what it is about, for its items and for searches; @FILE or - has it [default: {}]"),
 		     OPTION("hold", NULL,
 			    "do not start it yet: hapax batch add adds to it, hapax batch start ID starts it"),
 		     OPTION_WAIT},
@@ -362,7 +367,7 @@ const struct command verbs_flow[] = {
 	 "PUT", SCHEDULE, LINE("{name}: [{?paused}paused|next at {next/0}]"),
 	 .options = {OPTION("workflow", "NAME", "what a slot starts, a run; or --batch [default: none]", TO(TEXT)),
 		     OPTION("input", "JSON", "of the run, an object; @FILE or - (standard input) has it [default: {}]", TO(JSON)),
-		     OPTION("batch", "JSON", "what a slot starts: {\"workflow\", \"account\", \"items\"} [default: none]", TO(JSON)),
+		     OPTION("batch", "JSON", "what a slot starts: {\"workflow\", \"account\", \"data\", \"items\"} [default: none]", TO(JSON)),
 		     OPTION("fire", "JSON", "a step that a slot fires: {\"workflow\", \"id\", \"step\"} [default: none]", TO(JSON)),
 		     OPTION("cron", "FIELDS", "minute hour day-of-month month day-of-week, in one word; or --every [default: none]", TO(TEXT)),
 		     OPTION("every", "DURATION", "whole seconds; or --cron [default: none]", TO(TEXT)),
@@ -396,10 +401,10 @@ const struct command verbs_flow[] = {
 	{"schedule", "delete", "NAME", "deletes a schedule; what it has started goes on",
 	 "DELETE", SCHEDULE, LINE("{name}: deleted")},
 
-	/* ---- bulks: their verbs are those of runs, and of jobs ---- */
-	{"bulk", "cancel", "[ID]", "cancels all runs that match; or ends a bulk, by its ID",
-	 "POST", BULK, LINE(BULK_TEXT),
-	 .options = {BULK_OPTIONS("; needed without an ID", .needed = false), OPTION_REASON},
+	/* ---- bulks: their verbs are those of runs, batches, entities and jobs ---- */
+	{"bulk", "cancel", "[ID]", "cancels all runs, or batches, that match; or ends a bulk, by its ID",
+	 "POST", BULK, LINE(BULK_TEXT_OF_THESE("")),
+	 .options = {BULK_OPTIONS("; needed without an ID", .needed = false), BULK_KIND("run", "batch"), OPTION_REASON},
 	 .exits = {BULK_EXITS}, .ask = bulk_ask_cancel},
 	{"bulk", "retry", NULL, "lets all failed runs that match go on",
 	 "POST", BULK, LINE(BULK_TEXT),
@@ -409,9 +414,13 @@ const struct command verbs_flow[] = {
 	 "POST", BULK, LINE(BULK_TEXT),
 	 .options = {BULK_NEEDS, OPTION_REASON},
 	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
-	{"bulk", "resolve", "STEP done|not_done", "says of all runs that match what became of this step",
-	 "POST", BULK, LINE(BULK_TEXT), {TO(TEXT, "step"), TO(WORD, "outcome")},
-	 .options = {BULK_NEEDS, OPTION("output", "JSON",
+	{"bulk", "start", NULL, "starts all held batches that match",
+	 "POST", BULK, LINE(BULK_TEXT_OF_THESE(" batch[{selected=1}|es]")),
+	 .options = {BULK_NEEDS_OF("batches", "workflow == \"render\" and status == \"PENDING\"")},
+	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},
+	{"bulk", "resolve", "STEP done|not_done", "says of all runs, or entities, that match what became of this step",
+	 "POST", BULK, LINE(BULK_TEXT_OF_THESE("")), {TO(TEXT, "step"), TO(WORD, "outcome")},
+	 .options = {BULK_NEEDS, BULK_KIND("run", "entity"), OPTION("output", "JSON",
 			    "with done: what the step would have given back; @FILE or - has it [default: null]",
 			    TO(JSON)), OPTION_REASON},
 	 .exits = {BULK_EXITS}, .ask = bulk_ask_start},

@@ -5,6 +5,8 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "engine/batches.h"
+#include "engine/definitions.h"
 #include "engine/runs.h"
 #include "flow/bulk_hand.h"
 #include "flow/bulk_select.h"
@@ -16,6 +18,11 @@
 #define HAND_BYTES_MAX (512u << 20)
 
 _Static_assert(BULK_TOPIC != FUNCTION_TOPIC, "a turn of a function is no reason to look for bulks");
+
+struct bulks {
+	struct feeder feeder;
+	struct bulk_policy policy;
+};
 
 struct bulk_work;
 
@@ -87,7 +94,7 @@ static void begin_hand(struct hand_seat *hand, int64_t after)
 
 	arena_init(&hand->arena, HAND_BYTES_MAX);
 	bulk_hand_init(&hand->hand, work->fed.subject, hand->number, BULK_HANDS, after,
-		       runs_policy(work->fed.feeder->parts->runs), &hand->arena);
+		       &((const struct bulks *)work->fed.feeder)->policy, &hand->arena);
 	hand->seat = (struct seat){.task = &hand->hand.task, .done = bulks_hand_done};
 	if (feeder_is_closed(work->fed.feeder) || lane_submit_own(lane_of(work, hand->number), &hand->seat)) {
 		atomic_store(&work->trouble, true);
@@ -154,4 +161,19 @@ static bool bulks_begin(void *context, int64_t subject)
 	return fed_begin(&work->fed, &work->lead.task, bulks_led);
 }
 
-const struct feed bulks_feed = {&bulk_due_source, UNDER_WAY_MAX, SLICE, bulks_begin, .size = sizeof(struct feeder)};
+static const struct entity_machine *entity_of(const void *context, struct slice workflow)
+{
+	/* They are known by a pointer that is not written through, as with definitions_entity_version(). */
+	return definitions_find((struct definitions *)context, workflow);
+}
+
+static void bulks_prepare(void *part, struct engine_parts *parts)
+{
+	struct bulks *bulks = part;
+
+	bulks->policy = (struct bulk_policy){runs_policy(parts->runs), batches_policy(parts->batches), entity_of,
+					     definitions_entity_version, parts->definitions};
+}
+
+const struct feed bulks_feed = {
+	&bulk_due_source, UNDER_WAY_MAX, SLICE, bulks_begin, .size = sizeof(struct bulks), .prepare = bulks_prepare};

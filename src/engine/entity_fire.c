@@ -1,20 +1,18 @@
 /* See entity_fire.h. */
 #include "engine/entity_fire.h"
 
-#include <stddef.h>
-
 #include "engine/definitions.h"
 
 #define STEP_BYTES_MAX (160u << 20)
 
 static struct entity_fire *of_ticket(struct entry_ticket *ticket)
 {
-	return (struct entity_fire *)((char *)ticket - offsetof(struct entity_fire, ticket));
+	return CONTAINER_OF(ticket, struct entity_fire, ticket);
 }
 
 static struct entity_fire *of_seat(struct seat *seat)
 {
-	return (struct entity_fire *)((char *)seat - offsetof(struct entity_fire, seat));
+	return CONTAINER_OF(seat, struct entity_fire, seat);
 }
 
 /* ---- the end ---- */

@@ -1,6 +1,7 @@
 /* See attribute.h. */
 #include "flow/attribute.h"
 
+#include "flow/batch.h"
 #include "flow/run.h"
 
 /* clang-format off */
@@ -9,19 +10,21 @@
 #define PAIRS " json_each(r.attributes) a"
 #define PAIRS_PG " LATERAL jsonb_each_text(r.attributes::jsonb) a"
 
-DB_STMT(stmt_of_run, "attributes_of_run", "ii", "",
-	INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_run r," PAIRS " WHERE r.subject = ?1",
-	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_run r{join}," PAIRS_PG " WHERE r.subject = ?1");
+#define OF(name, table)                                                                                                \
+	DB_STMT(name, "attributes_of_" table, "ii", "",                                                                       \
+		INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_" table " r," PAIRS " WHERE r.subject = ?1",  \
+		.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_" table " r{join}," PAIRS_PG       \
+			       " WHERE r.subject = ?1")
+
+OF(stmt_of_run, "run");
+OF(stmt_of_entity, "entity");
+OF(stmt_of_batch, "batch");
 
 DB_STMT(stmt_of_children, "attributes_of_children", "itii", "",
 	INTO " SELECT r.subject, a.key, r.workspace, ?4, a.value FROM hx_run r," PAIRS
 	" WHERE r.parent = ?1 AND r.parent_step = ?2 AND r.parent_n >= ?3 AND r.attributes IS NOT NULL",
 	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?4, a.value FROM hx_run r," PAIRS_PG
 	          " WHERE r.parent = ?1 AND r.parent_step = ?2 AND r.parent_n >= ?3 AND r.attributes IS NOT NULL");
-
-DB_STMT(stmt_of_entity, "attributes_of_entity", "ii", "",
-	INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_entity r," PAIRS " WHERE r.subject = ?1",
-	.pg_sql = INTO " SELECT r.subject, a.key, r.workspace, ?2, a.value FROM hx_entity r{join}," PAIRS_PG " WHERE r.subject = ?1");
 
 DB_STMT(stmt_set_entity, "attributes_set_entity", "it", "", "UPDATE hx_entity SET attributes = ?2{from} WHERE subject = ?1");
 
@@ -64,6 +67,11 @@ void attributes_of_run_set(struct unit *unit, int64_t subject, struct slice attr
 	attributes_drop(unit, subject); /* mutant: attribute-stays */
 	if (attributes.n)
 		attributes_of_run(unit, subject); /* mutant: attribute-not-indexed -> ; */
+}
+
+void attributes_of_batch(struct unit *unit, int64_t subject)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_of_batch, db_int(subject), db_int(batch_kind()));
 }
 
 void attributes_of_entity(struct unit *unit, int64_t subject, int64_t kind)

@@ -19,5 +19,7 @@ void attributes_of_run_set(struct unit *unit, int64_t subject, struct slice attr
 /* The same of an entity; kind: its machine's. */
 void attributes_of_entity(struct unit *unit, int64_t subject, int64_t kind);
 void attributes_of_entity_set(struct unit *unit, int64_t subject, int64_t kind, struct slice attributes);
+/* And of a batch, whose attributes never change. */
+void attributes_of_batch(struct unit *unit, int64_t subject);
 /* Of whatever it is. */
 void attributes_drop(struct unit *unit, int64_t subject);

@@ -117,6 +117,7 @@ void batch_hold_of(const struct batch_row *row, const struct batch_policy *polic
 		.workspace = row->workspace,
 		.requester = row->requester,
 		.trace = row->trace,
+		.data = row->data,
 		.ledger_prefix = arena_copy(arena, slice_str(prefix)),
 	};
 	if (row->machine && row->machine->definition->lease_ms)

@@ -99,8 +99,8 @@ struct batch_hold {
 	int64_t fence_floor;    /* the policy's, when it was taken */
 	struct mono_time since; /* the lease is trusted from here on */
 	const struct batch_machine *machine;
-	struct slice workspace, requester, trace;
-	struct slice ledger_prefix; /* of the keys of its entries: "/batch_ID/" */
+	struct slice workspace, requester, trace, data; /* data .p NULL: none */
+	struct slice ledger_prefix;                     /* of the keys of its entries: "/batch_ID/" */
 };
 
 static inline struct lease batch_lease(const struct batch_hold *hold)
@@ -152,6 +152,8 @@ static inline struct act_call batch_call(const struct batch_hold *hold, const st
 	X(BATCH_LATE, INT, late, "b.late")                                                                             \
 	X(BATCH_FLIPPED_TO, INT, flipped_to, "b.flipped_to")                                                           \
 	X(BATCH_CLEANUPS, INT, cleanups, "b.cleanups")                                                                 \
+	X(BATCH_DATA, TEXT, data, "b.data")                                                                            \
+	X(BATCH_ATTRIBUTES, TEXT, attributes, "b.attributes")                                                          \
 	X(BATCH_ERROR, TEXT, error, "b.error")                                                                         \
 	X(BATCH_DUE_AT, INT, due_at, "b.due_at")                                                                       \
 	X(BATCH_CREATED_AT, INT, created_at, "b.created_at")                                                           \
@@ -191,6 +193,7 @@ struct batch_row {
 	int64_t retry_at, due_at, until, created_at, started_at, completed_at; /* 0: none */
 	int64_t now;
 	struct slice workspace, workflow, requester, trace, key, account_name, owner, error; /* .p NULL: none */
+	struct slice data, attributes; /* what it is about, and what it is searched by, as it is kept; likewise */
 };
 /* Of one row of the columns above. policy NULL: without its machine. A full arena is told by the arena. */
 void batch_row_take(const struct db_rows *rows, size_t i, const struct batch_policy *policy, struct arena *arena,
@@ -217,8 +220,12 @@ struct batch_spec {
 	int64_t subject, account;
 	struct slice workspace, requester, trace; /* trace empty: none */
 	struct slice key;                         /* .p NULL: none */
+	struct slice data;                        /* JSON; .p NULL: none */
+	struct slice attributes;                  /* batch_describe() */
 	const struct batch_machine *machine;
 };
+/* What it is searched by, with this data: as it is kept, in the arena. .p NULL: nothing. Pure. */
+struct slice batch_describe(const struct batch_machine *machine, struct slice data, struct arena *arena);
 /*
  * A new one in LOADING, held by the writer for lease_ms, without items. LOST: the key has a batch, which batch_read_key()
  * finds.
@@ -248,7 +255,8 @@ void batch_start(struct unit *unit, const struct stamp *stamp, const struct batc
 
 /*
  * A node takes it, to work on it (RUNNING) or to tear it down (CANCELLING, also sets the flag). LOST: another version, or
- * somebody holds it, or (for RUNNING) its cancel is requested. Row: version, fence.
+ * somebody holds it, or (for RUNNING) its cancel is requested. Row: version, fence. Without a lease (CANCELLING) it is due, for
+ * whoever finds it.
  */
 void batch_seize(struct unit *unit, const struct stamp *stamp, const struct batch_row *row, const char *to,
 		 int64_t lease_ms);
@@ -270,6 +278,13 @@ void batch_stop_short(struct unit *unit, const struct stamp *stamp, const struct
 void batch_end(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, const char *to,
 	       const struct batch_row *row, const int64_t job_ids[], const struct slice job_keys[],
 	       struct slice payload);
+
+/* Something that goes into the very unit that gets it done (the record of an Idempotency-Key, the result of a bulk's item). */
+struct batch_along {
+	/* Adds lines, after all others; may be called again for the same unit. Where they decide, whoever sees the answers does too. */
+	void (*add)(struct batch_along *along, struct unit *unit);
+	void (*won)(struct batch_along *along, const struct unit_result *result);
+};
 
 /* The flag, of a batch that is RUNNING or OUT_OF_CREDIT; due at once if nobody holds it. LOST: it is set, or another status. */
 void batch_request_cancel(struct unit *unit, const struct stamp *stamp, const struct batch_row *row);

@@ -75,6 +75,8 @@ static void take_cancel_read(struct batch_cancel *c, const struct answer *answer
 	batch_hold_of(&c->row, c->policy, c->arena, &c->hold);
 	if (c->arena->failed)
 		task_end(&c->task, HX_TOO_LARGE);
+	else if (c->version && c->version != c->row.version)
+		task_end(&c->task, HX_CONCURRENCY_ERROR);
 	else
 		batch_cancel_decide(c, answer);
 }
@@ -82,7 +84,7 @@ static void take_cancel_read(struct batch_cancel *c, const struct answer *answer
 /* Row: version, fence. */
 static void seized(struct batch_cancel *c, const struct db_rows *rows)
 {
-	c->seized = true;
+	c->seized = c->changed = true;
 	c->hold.fence = db_cell(rows, 0, 1)->i;
 	c->hold.since = c->asked;
 	task_end(&c->task, HX_OK);
@@ -99,6 +101,9 @@ static void batch_cancel_lost(struct batch_cancel *c, const struct answer *answe
 
 static void cancel_written(struct batch_cancel *c, const struct answer *answer)
 {
+	c->changed = true;
+	if (c->along)
+		c->along->won(c->along, answer->result);
 	if (c->task.at == CANCEL_SEIZING)
 		seized(c, &answer->result->rows[0]);
 	else
@@ -143,10 +148,28 @@ static void build_cancel_read(const struct batch_cancel *c, struct unit *unit)
 	batch_read(unit, c->workspace, c->subject);
 }
 
-TASK_UNIT(build_cancel_seize, struct batch_cancel, c,
-	  batch_seize(unit, &c->stamp, &c->row, BATCH_CANCELLING, c->hold.lease_ms));
+static void add_along(const struct batch_cancel *c, struct unit *unit)
+{
+	if (c->along)
+		c->along->add(c->along, unit);
+}
+
+static void build_cancel_seize(const struct batch_cancel *c, struct unit *unit)
+{
+	batch_seize(unit, &c->stamp, &c->row, BATCH_CANCELLING, c->leaves ? 0 : c->hold.lease_ms);
+	add_along(c, unit);
+}
+
+/* It raises no version, and so is guarded by none, unless somebody wants that. */
+static void build_flag(const struct batch_cancel *c, struct unit *unit)
+{
+	if (c->version)
+		subject_is_at(unit, c->subject, c->version);
+	batch_request_cancel(unit, &c->stamp, &c->row);
+	add_along(c, unit);
+}
+
 TASK_UNIT(build_cancel_look_up, struct batch_cancel, c, subject_look_up(unit, c->subject, c->stamp.op));
-TASK_UNIT(build_flag, struct batch_cancel, c, batch_request_cancel(unit, &c->stamp, &c->row));
 TASK_UNIT(build_cancel_release, struct batch_cancel, c, batch_load_lost(unit, &c->stamp, &c->row));
 
 static const TASK_STATES(struct batch_cancel) cancel_states[] = {

@@ -7,7 +7,8 @@
  *      │              ├ CANCELLED ─▶ HX_OK, was_over
  *      │              ├ COMPLETED, FAILED ─▶ HX_ALREADY_COMPLETED
  *      │              ├ LOADING, its loader lost ─▶ RELEASING ─▶ read again
- *      │              └ LOADING ─▶ HX_WRONG_STATUS · no such batch: HX_NOT_FOUND
+ *      │              ├ LOADING ─▶ HX_WRONG_STATUS · no such batch: HX_NOT_FOUND
+ *      │              └ another version than it must be ─▶ HX_CONCURRENCY_ERROR
  *      └─ lost, or the answer was lost: read again (a seize whose answer was lost is looked up by its op first)
  */
 #pragma once
@@ -21,8 +22,13 @@ struct batch_cancel {
 	int64_t subject;
 	const struct batch_policy *policy;
 	struct arena *arena;
+	/* After its init, where they are wanted. */
+	int64_t version;           /* what it must be, also in the unit that cancels it; 0: any */
+	struct batch_along *along; /* in that unit; NULL: nothing */
+	bool leaves; /* nobody here tears down what is seized: it is let go at once, for whoever finds it */
 	/* With HX_OK: one of these. */
 	bool seized, accepted, was_over;
+	bool changed;           /* by this one, now */
 	struct batch_hold hold; /* seized */
 	struct batch_row row;   /* as it was read last */
 	/* private */

@@ -92,6 +92,8 @@ static void foresee_new(struct batch_load *l)
 		.trace = rq->trace,
 		.key = rq->key,
 		.account_name = rq->account,
+		.data = rq->data,
+		.attributes = rq->attributes,
 	};
 }
 
@@ -303,6 +305,8 @@ static struct batch_spec spec_of(const struct batch_load *l)
 		.requester = l->rq->requester,
 		.trace = l->rq->trace,
 		.key = l->rq->key,
+		.data = l->rq->data,
+		.attributes = l->rq->attributes,
 		.machine = l->rq->machine,
 	};
 }

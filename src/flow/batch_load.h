@@ -32,6 +32,7 @@ struct batch_load_request {
 	struct slice account;          /* its name */
 	struct slice requester, trace; /* trace empty: none */
 	struct slice key;              /* .p NULL: none */
+	struct slice data, attributes; /* the same; attributes: batch_describe() */
 	bool held;                     /* PENDING after it; else QUEUED */
 	struct mono_time until;        /* no slice is begun after it; .ns 0: any time will do */
 	const struct batch_policy *policy;

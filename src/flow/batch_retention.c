@@ -2,6 +2,7 @@
 #include "flow/batch_retention.h"
 
 #include "flow/answer.h"
+#include "flow/attribute.h"
 #include "flow/batch_parts.h"
 #include "task/states.h"
 
@@ -14,7 +15,7 @@ DB_STMT(stmt_scan_expired, "batch_scan_expired", "ii", "i",
 DB_STMT(stmt_read_account, "batch_expire_account", "i", "i", "SELECT account FROM hx_batch WHERE subject = ?1");
 
 DB_STMT(stmt_expire, "batch_expire", "ii", "",
-	"UPDATE hx_batch SET expired = 1, error = NULL, trace = NULL, requester = '' WHERE subject = ?1"
+	"UPDATE hx_batch SET expired = 1, error = NULL, trace = NULL, requester = '', data = NULL, attributes = NULL WHERE subject = ?1"
 	" AND expired < 2"
 	" AND completed_at <= hx_now_ms() - ?2"
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))");
@@ -40,6 +41,7 @@ void batch_expire(struct unit *unit, int64_t subject, int64_t account, int64_t a
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_expire, db_int(subject), db_int(age_ms));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop_items, db_int(subject), db_int(BATCH_SLICE));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_gone, db_int(subject));
+	attributes_drop(unit, subject); /* mutant: expired-batch-found */
 	subject_strip(unit, subject);
 }
 

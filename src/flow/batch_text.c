@@ -43,7 +43,9 @@ struct slice batch_call_body(const struct batch_hold *hold, const char *step, co
 	add_head(hold, step, &body);
 	strbuf_add_str(&body, ",\"input\":");
 	strbuf_add_slice(&body, input);
-	strbuf_addf(&body, ",\"data\":{},\"item\":{\"n\":%lld,\"input\":", (long long)item->n);
+	strbuf_add_str(&body, ",\"data\":");
+	strbuf_add_slice(&body, hold->data.p ? hold->data : slice_str("{}"));
+	strbuf_addf(&body, ",\"item\":{\"n\":%lld,\"input\":", (long long)item->n);
 	strbuf_add_slice(&body, input);
 	strbuf_add_str(&body, ",\"output\":");
 	strbuf_add_slice(&body, item->output.p ? item->output : slice_str("null"));

@@ -6,13 +6,14 @@
  */
 #include <string.h>
 
+#include "flow/attribute.h"
 #include "flow/batch_parts.h"
 #include "flow/job.h"
 
-DB_STMT(stmt_create, "batch_create", "ittitttiiiii", "",
+DB_STMT(stmt_create, "batch_create", "ittitttiiiiitt", "",
 	"INSERT INTO hx_batch (subject, workspace, workflow, definition_version, batch_key, requester, trace, account,"
-	" created_at, total, loaded_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
-	" CASE WHEN ?12 = 1 THEN hx_now_ms() END)"
+	" created_at, total, loaded_at, due_at, data, attributes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+	" CASE WHEN ?12 = 1 THEN hx_now_ms() END, ?13, ?14)"
 	" ON CONFLICT (workspace, batch_key) WHERE batch_key IS NOT NULL DO NOTHING");
 
 DB_STMT(stmt_keep, "batch_keep", "iiti", "",
@@ -48,8 +49,8 @@ DB_STMT(stmt_seized, "batch_seized", "ii", "",
 	" AND cancel_requested = 0" /* mutant: unconditional-claim */
 );
 
-DB_STMT(stmt_seized_down, "batch_seized_down", "i", "",
-	"UPDATE hx_batch SET due_at = NULL, needs = NULL, cancel_requested = 1 WHERE subject = ?1");
+DB_STMT(stmt_seized_down, "batch_seized_down", "ii", "",
+	"UPDATE hx_batch SET due_at = CASE WHEN ?2 = 0 THEN hx_now_ms() END, needs = NULL, cancel_requested = 1 WHERE subject = ?1");
 
 #define RESTING "FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN " AND status = 'PENDING'"
 
@@ -138,6 +139,11 @@ static void seize(struct unit *unit, const struct stamp *stamp, const struct bat
 
 /* ---- loading ---- */
 
+struct slice batch_describe(const struct batch_machine *machine, struct slice data, struct arena *arena)
+{
+	return attributes_of_data(&machine->definition->attributes, data.p ? data : slice_str("{}"), arena);
+}
+
 static void batch_units_add_row(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec,
 				int64_t total, struct db_value loaded_at, bool due)
 {
@@ -145,7 +151,10 @@ static void batch_units_add_row(struct unit *unit, const struct stamp *stamp, co
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
 		 db_str(spec->machine->definition->name), db_int(spec->machine->version), db_optional(spec->key),
 		 db_text(spec->requester), spec->trace.n ? db_text(spec->trace) : db_null(), db_int(spec->account),
-		 db_int(stamp->at.ms), db_int(total), loaded_at, db_int(due));
+		 db_int(stamp->at.ms), db_int(total), loaded_at, db_int(due), db_optional(spec->data),
+		 db_optional(spec->attributes));
+	if (spec->attributes.p)
+		attributes_of_batch(unit, spec->subject); /* mutant: batch-without-its-index -> ; */
 }
 
 void batch_create(struct unit *unit, const struct stamp *stamp, const struct batch_spec *spec, int64_t lease_ms)
@@ -217,7 +226,9 @@ void batch_seize(struct unit *unit, const struct stamp *stamp, const struct batc
 	if (strcmp(to, BATCH_RUNNING) == 0)
 		UNIT_ADD(unit, UNIT_VERDICT, &stmt_seized, db_int(row->subject), db_int(stamp->at.ms));
 	else
-		UNIT_ADD(unit, UNIT_VERDICT, &stmt_seized_down, db_int(row->subject));
+		UNIT_ADD(unit, UNIT_VERDICT, &stmt_seized_down, db_int(row->subject), db_int(lease_ms));
+	if (!lease_ms)
+		unit_wake(unit, BATCH_TOPIC);
 }
 
 void batch_begin_teardown(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold)

@@ -16,13 +16,6 @@
 #include "flow/batch_item.h"
 #include "task/task.h"
 
-/* Something that goes into the very unit that gets it done (the record of an Idempotency-Key). */
-struct batch_along {
-	/* Adds lines that decide nothing (ANY), after all others; may be called again for the same unit. */
-	void (*add)(struct batch_along *along, struct unit *unit);
-	void (*won)(struct batch_along *along, const struct unit_result *result);
-};
-
 enum batch_verb_kind { BATCH_START, BATCH_ACCEPT, BATCH_RESOLVE };
 
 /* Immutable while the task lives; texts are the caller's. */
@@ -30,6 +23,7 @@ struct batch_verb_request {
 	enum batch_verb_kind kind;
 	struct slice workspace;
 	int64_t subject;
+	int64_t version;     /* what it must be (HX_CONCURRENCY_ERROR); 0: any */
 	int64_t n;           /* of the item */
 	bool done;           /* resolve */
 	struct slice output; /* resolve, done. JSON */

@@ -2,6 +2,7 @@
 #include "flow/bulk.h"
 
 #include "db/columns.h"
+#include "flow/batch.h"
 #include "flow/due_watch.h"
 #include "flow/job.h"
 #include "flow/run.h"
@@ -95,22 +96,25 @@ DB_STMT(stmt_drop, "bulk_expire_drop", "i", "",
 	" AND bulk_key IS NULL" /* mutant: bulk-key-forgotten */
 	EMPTY);
 
-DB_STMT(stmt_list, "bulk_list_items", "itii", "iitt",
-	"SELECT n, subject, result, code FROM hx_bulk_item WHERE bulk = ?1 AND n >= ?3"
-	" AND EXISTS (SELECT 1 FROM hx_bulk b WHERE b.subject = ?1 AND b.workspace = ?2) ORDER BY n LIMIT ?4");
+DB_STMT(stmt_list, "bulk_list_items", "itii", "iitttt",
+	"SELECT i.n, i.subject, i.result, i.code, e.workflow, e.name FROM hx_bulk_item i LEFT JOIN hx_entity e ON e.subject = i.subject"
+	" WHERE i.bulk = ?1 AND i.n >= ?3 AND EXISTS (SELECT 1 FROM hx_bulk b WHERE b.subject = ?1 AND b.workspace = ?2) ORDER BY i.n LIMIT ?4");
 
 /* clang-format on */
 
 _Static_assert(BULK_LEASE_MS == 5000 && BULK_PAGE == 8 && BULK_CANCEL_SLICE == 5000, "as the statements have it");
 
-const char *const bulk_kinds[] = {"run", "job", NULL};
+const char *const bulk_kinds[] = {"run", "batch", "entity", "job", NULL};
 
 const struct bulk_noun *bulk_noun(struct slice kind)
 {
 	static const char *const of_runs[] = {"cancel", "retry", "resume", "resolve", "signal", "migrate", NULL},
-				 *const of_jobs[] = {"redrive", NULL};
+				 *const of_batches[] = {"cancel", "start", NULL},
+				 *const of_entities[] = {"resolve", NULL}, *const of_jobs[] = {"redrive", NULL};
 	static const struct bulk_noun nouns[] = {
 		{"run", WHERE_RUN, run_statuses, of_runs, run_kind},
+		{"batch", WHERE_BATCH, batch_statuses, of_batches, batch_kind},
+		{"entity", WHERE_ENTITY, NULL, of_entities, NULL},
 		{"job", WHERE_JOB, job_statuses, of_jobs, job_kind},
 	};
 

@@ -45,9 +45,9 @@
 struct bulk_noun {
 	const char *kind; /* as callers say it, and what ids of it begin with */
 	enum where_kind of;
-	const char *const *statuses;
-	const char *const *verbs; /* ends with NULL */
-	int64_t (*subject_kind)(void);
+	const char *const *statuses;   /* NULL: those of a workflow */
+	const char *const *verbs;      /* ends with NULL */
+	int64_t (*subject_kind)(void); /* NULL: by its workflow, of which there is one (bulk_search()) */
 };
 extern const char *const bulk_kinds[]; /* ends with NULL */
 /* NULL: there is none of this kind. */
@@ -113,6 +113,6 @@ static inline int64_t bulk_end_topic(int64_t subject)
 	return -subject;
 }
 
-/* Rows: n, subject, result, code. */
+/* Rows: n, subject, result, code; workflow and name of an entity. */
 void bulk_list_items(struct unit *unit, struct slice workspace, int64_t subject, int64_t from, int64_t limit);
-enum { BULK_ITEM_N, BULK_ITEM_SUBJECT, BULK_ITEM_RESULT, BULK_ITEM_CODE };
+enum { BULK_ITEM_N, BULK_ITEM_SUBJECT, BULK_ITEM_RESULT, BULK_ITEM_CODE, BULK_ITEM_WORKFLOW, BULK_ITEM_NAME };

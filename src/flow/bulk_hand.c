@@ -15,7 +15,7 @@
 
 enum { HAND_NEW, HAND_READING, HAND_DOING, HAND_LOOKING, HAND_REDRIVING, HAND_RECORDING, HAND_DONE };
 
-#define LOSSES_MAX 5 /* to whoever else changes a job: then it is left for later */
+#define LOSSES_MAX 5 /* to whoever else changes it: then it is left for later */
 
 /* ---- what an item is told ---- */
 
@@ -101,8 +101,8 @@ bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_
 {
 	static const char *const of_signal[] = {"event", "data", NULL},
 				 *const of_resolve[] = {"step", "outcome", "output", "reason", NULL},
-				 *const of_migrate[] = {"definitionVersion", "steps", NULL},
-				 *const of_redrive[] = {NULL}, *const of_others[] = {"reason", NULL};
+				 *const of_migrate[] = {"definitionVersion", "steps", NULL}, *const of_none[] = {NULL},
+				 *const of_others[] = {"reason", NULL};
 	struct json arguments = json_trust(spec->arguments);
 
 	if (slice_is(spec->verb, "signal")) {
@@ -120,9 +120,9 @@ bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_
 			"the arguments of migrate are {\"definitionVersion\": N, \"steps\": {\"old name\": \"new name\"}}";
 		return has_only(arguments, of_migrate) && request_migrate(arguments, arena, rq, ret_words);
 	}
-	if (slice_is(spec->verb, "redrive")) {
-		*ret_words = "redrive has no arguments";
-		return has_only(arguments, of_redrive);
+	if (slice_is(spec->kind, "job") || slice_is(spec->kind, "batch")) {
+		*ret_words = "this verb has no arguments";
+		return has_only(arguments, of_none);
 	}
 	*ret_words = "the arguments of this verb are {\"reason\": TEXT}, of 1 to 500 bytes";
 	rq->kind = slice_is(spec->verb, "cancel") ? RUN_CANCEL : slice_is(spec->verb, "retry") ? RUN_RETRY : RUN_RESUME;
@@ -132,32 +132,56 @@ bool bulk_request(const struct bulk_spec *spec, struct arena *arena, struct run_
 /* ---- what goes along with the verb ---- */
 
 struct item_along {
-	struct run_along along;
+	struct run_along run;
+	struct batch_along batch;
+	struct step_along entity;
 	const struct where *where;
 	int64_t bulk, n;
-	int line; /* of its result, in the unit that was built last */
+	int line; /* of its result, in the unit that was built last; -1: it has none */
 };
 
-static void item_add(struct run_along *along, const struct run_verb *verb UNUSED, struct unit *unit)
+static void item_add(struct item_along *item, struct unit *unit)
 {
-	struct item_along *item = (struct item_along *)along;
-
 	item->line = (int)unit->lines_n;
 	bulk_item_ended(unit, item->bulk, item->n, BULK_DONE, slice_of(NULL, 0)); /* mutant: bulk-result-apart */
 }
 
-static void item_won(struct run_along *along UNUSED, const struct unit_result *result UNUSED)
+static void run_add(struct run_along *along, const struct run_verb *verb UNUSED, struct unit *unit)
+{
+	item_add(CONTAINER_OF(along, struct item_along, run), unit);
+}
+
+static void batch_add(struct batch_along *along, struct unit *unit)
+{
+	item_add(CONTAINER_OF(along, struct item_along, batch), unit);
+}
+
+static void entity_add(struct step_along *along, const struct entity_step *step UNUSED, const char *status UNUSED,
+		       struct unit *unit)
+{
+	item_add(CONTAINER_OF(along, struct item_along, entity), unit);
+}
+
+static void run_won(struct run_along *along UNUSED, const struct unit_result *result UNUSED)
 {
 }
 
-static bool item_lost(struct run_along *along, const struct unit_result *result)
+static void batch_won(struct batch_along *along UNUSED, const struct unit_result *result UNUSED)
 {
-	return result->line == ((const struct item_along *)along)->line;
 }
 
-static enum hx_code item_check(struct run_along *along, const struct run_row *row)
+static void entity_won(struct step_along *along UNUSED, const struct unit_result *result UNUSED)
 {
-	const struct item_along *item = (const struct item_along *)along;
+}
+
+static bool run_lost(struct run_along *along, const struct unit_result *result)
+{
+	return result->line == CONTAINER_OF(along, const struct item_along, run)->line;
+}
+
+static enum hx_code run_check(struct run_along *along, const struct run_row *row)
+{
+	const struct item_along *item = CONTAINER_OF(along, const struct item_along, run);
 	struct where_subject subject = {.id = row->subject,
 					.status = slice_str(row->status),
 					.workflow = slice_str(row->machine->definition->name),
@@ -179,58 +203,89 @@ static enum hx_code item_check(struct run_along *along, const struct run_row *ro
 
 static void hand_next(struct bulk_hand *h, const struct answer *answer);
 
-static void hand_begin_run(struct bulk_hand *h, const struct answer *answer)
+static bool hand_asks_unit(const struct bulk_hand *h)
 {
-	struct run_verb_request *rq;
-	struct item_along *along;
-	const char *words;
+	struct unit unit;
+	struct ask ask = {.unit = &unit};
 
-	arena_rewind(h->arena, h->mark); /* the runs may be large, each of them */
-	rq = arena_zalloc(h->arena, sizeof *rq);
-	along = arena_zalloc(h->arena, sizeof *along);
-	if (!rq || !along) {
-		task_end(&h->task, HX_TOO_LARGE);
-		return;
-	}
-	*along = (struct item_along){
-		.along = {.add = item_add, .won = item_won, .lost = item_lost, .check = item_check},
-		.where = h->where,
-		.bulk = h->bulk,
-		.n = h->items[h->at].n,
-		.line = -1};
-	*rq = (struct run_verb_request){.workspace = h->row.spec.workspace,
-					.requester = h->row.spec.requester,
-					.subject = h->items[h->at].subject,
-					.policy = h->policy,
-					.along = &along->along};
-	(void)bulk_request(&h->row.spec, h->arena, rq, &words); /* it fitted when the bulk was made */
-	run_verb_init(&h->verb, rq, h->arena);
-	task_go(&h->task, HAND_DOING);
+	h->verb.task.kind->ask(&h->verb.task, &ask);
+	return ask.kind == ASK_COMMIT;
+}
+
+/* The verb goes on by units alone: one that waits for something (a definition that is being brought) is begun again later. */
+static void hand_go(struct bulk_hand *h, const struct answer *answer)
+{
 	h->verb.task.kind->take(&h->verb.task, answer);
 	if (task_is_done(&h->verb.task))
 		hand_next(h, answer);
+	else if (!hand_asks_unit(h))
+		task_end(&h->task, HX_BUSY);
+}
+
+static enum where_kind hand_of(const struct bulk_hand *h)
+{
+	return bulk_noun(h->row.spec.kind)->of;
+}
+
+/* What is told of an item, and the request of its verb, both as new. NULL: there is no room, and the hand has ended. */
+static struct run_verb_request *hand_request(struct bulk_hand *h)
+{
+	struct run_verb_request *rq = arena_zalloc(h->arena, sizeof *rq);
+	const char *words;
+
+	h->along = arena_zalloc(h->arena, sizeof *h->along);
+	if (!rq || !h->along) {
+		task_end(&h->task, HX_TOO_LARGE);
+		return NULL;
+	}
+	*h->along = (struct item_along){.run = {.add = run_add, .won = run_won, .lost = run_lost, .check = run_check},
+					.batch = {.add = batch_add, .won = batch_won},
+					.entity = {.add = entity_add, .won = entity_won},
+					.where = h->where,
+					.bulk = h->bulk,
+					.n = h->items[h->at].n,
+					.line = -1};
+	*rq = (struct run_verb_request){.workspace = h->row.spec.workspace,
+					.requester = h->row.spec.requester,
+					.subject = h->items[h->at].subject,
+					.policy = h->policy->runs,
+					.along = &h->along->run};
+	(void)bulk_request(&h->row.spec, h->arena, rq, &words); /* it fitted when the bulk was made */
+	return rq;
+}
+
+static void hand_begin_run(struct bulk_hand *h, const struct answer *answer)
+{
+	struct run_verb_request *rq = hand_request(h);
+
+	if (!rq)
+		return;
+	run_verb_init(&h->verb.run, rq, h->arena);
+	task_go(&h->task, HAND_DOING);
+	hand_go(h, answer);
 }
 
 static void hand_look(struct bulk_hand *h, const struct answer *answer)
 {
-	h->verb.stamp = flow_stamp(answer);
+	h->stamp = flow_stamp(answer);
 	task_go(&h->task, HAND_LOOKING);
 }
 
 static void hand_begin(struct bulk_hand *h, const struct answer *answer)
 {
+	arena_rewind(h->arena, h->mark); /* the runs may be large, each of them */
 	h->losses = 0;
-	if (bulk_noun(h->row.spec.kind)->of == WHERE_JOB)
-		hand_look(h, answer);
-	else
+	if (hand_of(h) == WHERE_RUN)
 		hand_begin_run(h, answer);
+	else
+		hand_look(h, answer);
 }
 
 static void hand_record(struct bulk_hand *h, const struct answer *answer, enum hx_code code)
 {
 	h->result = !code ? BULK_UNCHANGED : code == HX_NO_LONGER_MATCHES ? BULK_SKIPPED : BULK_REFUSED;
 	h->code = code ? slice_str(hx_code_name(code)) : slice_of(NULL, 0);
-	h->verb.stamp = flow_stamp(answer);
+	h->stamp = flow_stamp(answer);
 	task_go(&h->task, HAND_RECORDING);
 }
 
@@ -250,39 +305,131 @@ static bool may_pass(enum hx_code code)
 	       code == HX_CONFIG_ERROR || code == HX_CONCURRENCY_ERROR || code == HX_NO_MEMORY || code == HX_STOPPING;
 }
 
+/* With HX_OK: was the item's result written with it? Else it was so already, or somebody else has done the item. */
+static bool hand_told(const struct bulk_hand *h)
+{
+	const struct run_verb *run = &h->verb.run;
+
+	switch (hand_of(h)) {
+	case WHERE_RUN:
+		return run->changed || (run->duplicate && run->kind != RUN_EVENT);
+	case WHERE_BATCH:
+		return slice_is(h->row.spec.verb, "cancel") ? h->verb.cancel.changed : h->verb.batch.changed;
+	default: /* a claim that is held is resolved by whoever says so first */
+		return true;
+	}
+}
+
 static void hand_next(struct bulk_hand *h, const struct answer *answer)
 {
-	const struct run_verb *v = &h->verb;
-	enum hx_code code = v->task.code;
+	enum hx_code code = h->verb.task.code;
+	bool passes = may_pass(code);
 
-	if (may_pass(code) || (h->arena->failed && h->at > 0)) {
-		h->more = !may_pass(code);
-		task_end(&h->task, may_pass(code) ? code : HX_OK);
+	if (hand_of(h) != WHERE_RUN && (code == HX_CONCURRENCY_ERROR || code == HX_STALE_FENCE) &&
+	    h->losses++ < LOSSES_MAX) {
+		hand_look(h, answer);
 		return;
 	}
-	if (!code && (v->changed || (v->duplicate && v->kind != RUN_EVENT))) {
-		h->ended += v->changed;
+	if (passes || (h->arena->failed && h->at > 0)) {
+		h->more = !passes;
+		task_end(&h->task, passes ? code : HX_OK);
+		return;
+	}
+	if (!code && hand_told(h)) {
+		h->ended += hand_of(h) != WHERE_RUN || h->verb.run.changed;
 		hand_go_on(h, answer);
 		return;
 	}
 	hand_record(h, answer, code);
 }
 
-static void hand_did(struct bulk_hand *h, const struct answer *answer)
+/* Lost by the line of its result: whoever has done the item has told so. */
+static bool hand_was_late(const struct bulk_hand *h, const struct answer *answer)
 {
-	h->verb.task.kind->take(&h->verb.task, answer);
-	if (task_is_done(&h->verb.task))
-		hand_next(h, answer);
+	return hand_of(h) != WHERE_RUN && answer->result->verdict == UNIT_LOST && h->along->line >= 0 &&
+	       answer->result->line == h->along->line;
 }
 
-/* ---- jobs ---- */
+static void hand_did(struct bulk_hand *h, const struct answer *answer)
+{
+	bool late = hand_was_late(h, answer);
+
+	if (hand_of(h) != WHERE_RUN)
+		h->along->line = -1;
+	if (late)
+		hand_go_on(h, answer);
+	else
+		hand_go(h, answer);
+}
+
+/* ---- batches and entities ---- */
+
+static void hand_begin_batch(struct bulk_hand *h, const struct answer *answer)
+{
+	struct run_verb_request *rq = hand_request(h);
+	struct batch_verb_request *batch = rq ? arena_zalloc(h->arena, sizeof *batch) : NULL;
+
+	if (!batch) {
+		task_end(&h->task, HX_TOO_LARGE);
+		return;
+	}
+	if (slice_is(h->row.spec.verb, "cancel")) {
+		batch_cancel_init(&h->verb.cancel, rq->workspace, rq->subject, h->policy->batches, h->arena);
+		h->verb.cancel.version = h->version;
+		h->verb.cancel.along = &h->along->batch;
+		h->verb.cancel.leaves = true;
+	} else {
+		*batch = (struct batch_verb_request){.kind = BATCH_START,
+						     .workspace = rq->workspace,
+						     .subject = rq->subject,
+						     .version = h->version,
+						     .policy = h->policy->batches,
+						     .along = &h->along->batch};
+		batch_verb_init(&h->verb.batch, batch, h->arena);
+	}
+	task_go(&h->task, HAND_DOING);
+	hand_go(h, answer);
+}
+
+static void hand_begin_entity(struct bulk_hand *h, const struct answer *answer, const struct where_subject *seen)
+{
+	const struct entity_machine *machine = h->policy->entity_of(h->policy->context, seen->workflow);
+	struct run_verb_request *rq = hand_request(h);
+	struct step_request *step = rq ? arena_zalloc(h->arena, sizeof *step) : NULL;
+
+	if (!step) {
+		task_end(&h->task, HX_TOO_LARGE);
+		return;
+	}
+	if (!machine || machine->table) {
+		hand_record(h, answer, HX_NOT_FOUND);
+		return;
+	}
+	*step = (struct step_request){
+		.mode = rq->done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE,
+		.ref = {rq->workspace, machine, arena_copy(h->arena, seen->name)},
+		.step_key = rq->name,
+		.requester = rq->requester,
+		.input = json_trust(rq->data.p ? rq->data : slice_str("null")),
+		.version = h->version,
+		.reason = rq->reason,
+		.along = &h->along->entity,
+		.workflow_of = h->policy->workflow_of,
+		.context = h->policy->context,
+	};
+	entity_step_init(&h->verb.entity, step, h->arena);
+	task_go(&h->task, HAND_DOING);
+	hand_go(h, answer);
+}
+
+/* ---- what it is before that ---- */
 
 /* The version was read before the row: what passes the guard of that version is what was read. */
 enum { LOOK_VERSION, LOOK_ROW };
 enum { SEEN_STATUS, SEEN_VERSION }; /* of subject_read() */
 #define REDRIVE_LINE_VERSION 0
 
-static bool hand_job_failed(struct bulk_hand *h, const struct answer *answer)
+static bool hand_store_failed(struct bulk_hand *h, const struct answer *answer)
 {
 	enum unit_verdict verdict = answer->result->verdict;
 
@@ -292,30 +439,42 @@ static bool hand_job_failed(struct bulk_hand *h, const struct answer *answer)
 	return verdict == UNIT_FAILED || verdict == UNIT_UNKNOWN;
 }
 
+static void hand_redrive(struct bulk_hand *h, const struct answer *answer)
+{
+	h->stamp = flow_stamp(answer);
+	task_go(&h->task, HAND_REDRIVING);
+}
+
 static void hand_looked(struct bulk_hand *h, const struct answer *answer)
 {
 	const struct db_rows *version = &answer->result->rows[LOOK_VERSION], *row = &answer->result->rows[LOOK_ROW];
+	struct where_subject seen;
 
-	if (hand_job_failed(h, answer))
+	if (hand_store_failed(h, answer))
 		return;
 	if (version->n == 0 || row->n == 0) {
 		hand_record(h, answer, HX_NOT_FOUND);
-	} else if (!search_holds(h->where, row, 0)) { /* mutant: bulk-job-not-asked-again -> } else if (0) { */
-		hand_record(h, answer, HX_NO_LONGER_MATCHES);
-	} else if (!slice_is(search_row_status(row, 0), JOB_PARKED)) {
-		hand_record(h, answer, HX_WRONG_STATUS);
-	} else {
-		h->version = db_cell(version, 0, SEEN_VERSION)->i;
-		h->verb.stamp = flow_stamp(answer);
-		task_go(&h->task, HAND_REDRIVING);
+		return;
 	}
+	seen = search_subject(row, 0);
+	h->version = db_cell(version, 0, SEEN_VERSION)->i;
+	if (!where_holds(h->where, &seen)) /* mutant: bulk-looks-away -> if (0) */
+		hand_record(h, answer, HX_NO_LONGER_MATCHES);
+	else if (hand_of(h) == WHERE_BATCH)
+		hand_begin_batch(h, answer);
+	else if (hand_of(h) == WHERE_ENTITY && seen.held)
+		hand_begin_entity(h, answer, &seen);
+	else if (slice_is(seen.status, JOB_PARKED) && hand_of(h) == WHERE_JOB)
+		hand_redrive(h, answer);
+	else
+		hand_record(h, answer, HX_WRONG_STATUS);
 }
 
 static void build_redriving(const struct bulk_hand *h, struct unit *unit)
 {
 	const struct bulk_item *item = &h->items[h->at];
 
-	job_redrive_at(unit, &h->verb.stamp, h->row.spec.workspace, item->subject, h->version);
+	job_redrive_at(unit, &h->stamp, h->row.spec.workspace, item->subject, h->version);
 	bulk_item_ended(unit, h->bulk, item->n, BULK_DONE, slice_of(NULL, 0)); /* mutant: bulk-job-result-apart */
 }
 
@@ -324,9 +483,9 @@ static void hand_redrove(struct bulk_hand *h, const struct answer *answer)
 	const struct unit_result *result = answer->result;
 	struct unit unit;
 
-	if (hand_job_failed(h, answer))
+	if (hand_store_failed(h, answer))
 		return;
-	unit_init(&unit, h->verb.stamp.op);
+	unit_init(&unit, h->stamp.op);
 	build_redriving(h, &unit);
 	if (result->verdict == UNIT_WON || result->line == (int)unit.lines_n - 1) {
 		h->ended += result->verdict == UNIT_WON;
@@ -343,7 +502,7 @@ static void hand_redrove(struct bulk_hand *h, const struct answer *answer)
 static void build_looking(const struct bulk_hand *h, struct unit *unit)
 {
 	subject_read(unit, h->items[h->at].subject);
-	search_read_one(unit, WHERE_JOB, h->row.spec.workspace, h->items[h->at].subject);
+	search_read_one(unit, hand_of(h), h->row.spec.workspace, h->items[h->at].subject);
 }
 
 /* Lost: it has a result. Unknown: whoever comes next sees. */
@@ -361,7 +520,7 @@ static void hand_recorded(struct bulk_hand *h, const struct answer *answer)
 
 static void hand_start(struct bulk_hand *h, const struct answer *answer)
 {
-	h->verb.stamp = flow_stamp(answer);
+	h->stamp = flow_stamp(answer);
 	task_go(&h->task, HAND_READING);
 }
 
@@ -412,16 +571,16 @@ static const TASK_STATES(struct bulk_hand) hand_states[] = {
 	[HAND_NEW] = {"new", hand_start},
 	[HAND_READING] = {"reading", hand_read, build_reading},
 	[HAND_DOING] = {"doing an item", hand_did, build_doing},
-	[HAND_LOOKING] = {"looking at a job", hand_looked, build_looking},
+	[HAND_LOOKING] = {"looking at an item", hand_looked, build_looking},
 	[HAND_REDRIVING] = {"redriving a job", hand_redrove, build_redriving},
 	[HAND_RECORDING] = {"recording a result", hand_recorded, build_result},
 	[HAND_DONE] = {"done"},
 };
 
-TASK_KIND(hand_kind, "bulk hand", struct bulk_hand, hand_states, .op = offsetof(struct bulk_hand, verb.stamp.op));
+TASK_KIND(hand_kind, "bulk hand", struct bulk_hand, hand_states, .op = offsetof(struct bulk_hand, stamp.op));
 
 void bulk_hand_init(struct bulk_hand *h, int64_t bulk, int64_t hand, int64_t hands, int64_t after,
-		    const struct run_policy *policy, struct arena *arena)
+		    const struct bulk_policy *policy, struct arena *arena)
 {
 	*h = (struct bulk_hand){
 		.bulk = bulk, .hand = hand, .hands = hands, .after = after, .policy = policy, .arena = arena};

@@ -2,6 +2,7 @@
 #include "flow/bulk_select.h"
 
 #include "flow/answer.h"
+#include "flow/entity.h"
 #include "flow/shapes.h"
 #include "task/states.h"
 
@@ -30,11 +31,30 @@ const struct where *bulk_where(const struct bulk_spec *spec, struct arena *arena
 													    : where;
 }
 
-struct search bulk_search(const struct bulk_spec *spec)
+/* Of all that matches; empty: the condition does not say. */
+static struct slice workflow_of(const struct where *where)
+{
+	const struct where_test *tests[WHERE_CONJUNCTS_MAX];
+	size_t n = where_conjuncts(where, tests);
+
+	for (size_t i = 0; i < n; i++)
+		if (tests[i]->op == WHERE_EQ && slice_is(tests[i]->name, "workflow") && tests[i]->values[0].sortable.p)
+			return slice_from(tests[i]->values[0].sortable, 1);
+	return slice_str("");
+}
+
+struct search bulk_search(const struct bulk_spec *spec, const struct where *where)
 {
 	const struct bulk_noun *noun = bulk_noun(spec->kind);
+	struct search search = {.of = noun->of, .workspace = spec->workspace, .where = where, .up = true};
 
-	return (struct search){.of = noun->of, .workspace = spec->workspace, .kind = noun->subject_kind(), .up = true};
+	if (noun->subject_kind) {
+		search.kind = noun->subject_kind();
+	} else {
+		search.workflow = workflow_of(where);
+		search.kind = entity_kind(search.workflow);
+	}
+	return search;
 }
 
 static bool select_failed(struct bulk_select *s, const struct answer *answer)
@@ -106,8 +126,7 @@ static void select_taken(struct bulk_select *s, const struct answer *answer)
 		task_end(&s->task, HX_INTERNAL);
 		return;
 	}
-	s->search = bulk_search(&s->row.spec);
-	s->search.where = where;
+	s->search = bulk_search(&s->row.spec, where);
 	s->search.after.id = s->row.after_id;
 	select_begin(s);
 }

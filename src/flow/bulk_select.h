@@ -32,7 +32,7 @@ struct bulk_select {
 
 /* With spec, dry, search and arena set. */
 void bulk_select_init(struct bulk_select *s);
-/* Where it looks: without its condition. */
-struct search bulk_search(const struct bulk_spec *spec);
+/* Where it looks, by its condition. Of entities: .workflow is empty where the condition does not say which one it is. */
+struct search bulk_search(const struct bulk_spec *spec, const struct where *where);
 /* The condition of a bulk, with the words that its kind has; NULL: it cannot be read. Into the arena. */
 const struct where *bulk_where(const struct bulk_spec *spec, struct arena *arena);

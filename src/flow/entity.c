@@ -7,8 +7,6 @@
 #include "flow/page.h"
 #include "flow/subject_change.h"
 
-#define DESCRIBE_BYTES_MAX (64u << 20)
-
 #define ENTITY_SELECT                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
 	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt,"                 \
@@ -117,6 +115,14 @@ uint64_t entity_hash(struct slice workspace, const char *workflow, struct slice 
 
 /* ---- the machine ---- */
 
+int64_t entity_kind(struct slice workflow)
+{
+	char name[WORKFLOW_NAME_MAX + 1];
+
+	snprintf(name, sizeof name, "%.*s", SLICE_ARGS(workflow)); /* a longer one is none's */
+	return subject_kind("entity:", name);
+}
+
 const struct entity_machine *entity_machine_new(const struct workflow *workflow, int64_t version,
 						const struct entity_table *table, struct arena *arena)
 {
@@ -125,7 +131,7 @@ const struct entity_machine *entity_machine_new(const struct workflow *workflow,
 
 	if (!machine || !sql)
 		return NULL;
-	*machine = (struct entity_machine){workflow, version, subject_kind("entity:", workflow->name), sql, table};
+	*machine = (struct entity_machine){workflow, version, entity_kind(slice_str(workflow->name)), sql, table};
 	return machine;
 }
 
@@ -133,20 +139,7 @@ const struct entity_machine *entity_machine_new(const struct workflow *workflow,
 
 struct slice entity_describe(const struct entity_machine *machine, struct slice data, struct arena *arena)
 {
-	const struct attributes *attributes = &machine->workflow->attributes;
-	struct slice none = {NULL, 0}, kept = none;
-
-	if (attributes->n == 0)
-		return none;
-	LOCAL_STRBUF(whole, ENTITY_SAVED_MAX + 16);
-	LOCAL_ARENA(scratch, DESCRIBE_BYTES_MAX); /* what it is searched by never stops it: a full one leaves all out */
-	strbuf_add_str(&whole, "{\"data\":");
-	strbuf_add_slice(&whole, data);
-	strbuf_add_char(&whole, '}');
-	if (!whole.failed)
-		kept = attributes_of(attributes, &(struct expression_env){.whole = json_trust(strbuf_slice(&whole))},
-				     &scratch);
-	return kept.p ? arena_copy(arena, kept) : none;
+	return attributes_of_data(&machine->workflow->attributes, data, arena);
 }
 
 void entity_create(struct unit *unit, const struct stamp *stamp, const struct entity_ref *ref, int64_t subject,

@@ -29,6 +29,8 @@ struct entity_machine {
 	const struct entity_table *table; /* the user's own; NULL: the engine keeps the entity */
 };
 
+/* What subjects of this workflow are of. */
+int64_t entity_kind(struct slice workflow);
 /* NULL when the arena is full. The workflow and the arena must live as long as the program. */
 const struct entity_machine *entity_machine_new(const struct workflow *workflow, int64_t version,
 						const struct entity_table *table, struct arena *arena);

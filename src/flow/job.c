@@ -54,12 +54,6 @@ DB_STMT(stmt_unpark, "job_unpark", "iiit", "i",
 	" AND status = 'PARKED'" /* mutant: redrive-parked */
 	" RETURNING version");
 
-/* The job is held still by its unit. */
-DB_STMT(stmt_is_at, "job_is_at", "ii", "i",
-	"SELECT id FROM hx_subject WHERE id = ?1"
-	" AND version = ?2" /* mutant: redrive-of-another -> " AND ?2 >= 0" */
-);
-
 DB_STMT(stmt_read, "job_read", "i", JOB_OUT, JOB_SELECT " WHERE j.subject = ?1");
 
 DB_STMT(stmt_read_in, "job_read_in", "it", JOB_OUT,
@@ -186,8 +180,7 @@ void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice work
 void job_redrive_at(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject,
 		    int64_t version)
 {
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_is_at, db_int(subject), db_int(version));
+	subject_is_at(unit, subject, version);
 	job_redrive(unit, stamp, workspace, subject);
 }
 

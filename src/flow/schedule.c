@@ -221,6 +221,8 @@ void schedule_start_add(struct unit *unit, const struct stamp *stamp, const stru
 					   .workspace = row->workspace,
 					   .requester = row->requester,
 					   .key = start->key,
+					   .data = spec->data,
+					   .attributes = start->attributes,
 					   .machine = start->batch};
 
 		batch_create_whole(unit, stamp, &batch, start->items, spec->items_n, /* queued= */ true);
@@ -283,8 +285,10 @@ bool schedule_start_of(const struct schedule_policy *policy, const struct schedu
 		start->batch = policy->batch_of(policy->context, spec->workflow);
 	else
 		start->payload = fire_payload(row, arena);
-	if (start->batch)
+	if (start->batch) {
 		start->items = schedule_items(spec, arena);
+		start->attributes = batch_describe(start->batch, spec->data, arena);
+	}
 	if (start->run) {
 		struct run_spec run = {.workspace = row->workspace, .machine = start->run, .input = input_of(spec)};
 

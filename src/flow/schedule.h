@@ -172,7 +172,7 @@ struct schedule_start {
 	const struct batch_machine *batch;
 	int64_t account;         /* of a batch */
 	struct slice items;      /* of a batch, as batch_create_whole() takes them */
-	struct slice attributes; /* of a run */
+	struct slice attributes; /* of a run or a batch */
 	int64_t singleton;       /* the same (singleton.h) */
 	struct slice payload;    /* of a job that fires a step (flow/hook.h); .p NULL: it is none */
 };

@@ -321,7 +321,7 @@ static int64_t int_of(const struct db_value *cell)
 	return cell->type == DB_NULL ? 0 : cell->i;
 }
 
-static struct where_subject subject_of(const struct db_rows *rows, size_t i)
+struct where_subject search_subject(const struct db_rows *rows, size_t i)
 {
 	const struct db_value *cells = &rows->cells[i * rows->columns];
 	struct slice attributes = text_of(&cells[FOUND_ATTRIBUTES]);
@@ -346,21 +346,9 @@ static struct where_subject subject_of(const struct db_rows *rows, size_t i)
 	};
 }
 
-bool search_holds(const struct where *where, const struct db_rows *rows, size_t i)
-{
-	struct where_subject subject = subject_of(rows, i);
-
-	return where_holds(where, &subject);
-}
-
-struct slice search_row_status(const struct db_rows *rows, size_t i)
-{
-	return db_cell(rows, i, FOUND_STATUS)->s;
-}
-
 bool search_row(struct search *s, const struct db_rows *rows, size_t i)
 {
-	struct where_subject subject = subject_of(rows, i);
+	struct where_subject subject = search_subject(rows, i);
 	struct slice value = text_of(db_cell(rows, i, FOUND_VALUE));
 
 	s->after.id = subject.id;

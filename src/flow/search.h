@@ -92,9 +92,8 @@ struct search_slice {
 bool search_take(struct search *search, const struct unit_result *result, struct search_slice *ret);
 /* Row i of the slice: where the next page begins after it, and does it match? */
 bool search_row(struct search *search, const struct db_rows *rows, size_t i);
-/* The status that the row had. */
-struct slice search_row_status(const struct db_rows *rows, size_t i);
+/* What the row says, as where_holds() wants it; texts are the row's. */
+struct where_subject search_subject(const struct db_rows *rows, size_t i);
 
-/* The subject with this id, as where_holds() wants it: for a condition that is asked again. Rows of search_read_one(). */
+/* A row of the subject with this id, for a condition that is asked again; or none. */
 void search_read_one(struct unit *unit, enum where_kind kind, struct slice workspace, int64_t id);
-bool search_holds(const struct where *where, const struct db_rows *rows, size_t i);

@@ -96,7 +96,7 @@ DB_STMT(search_run_key, "search_run_key", "tt", FOUND_OUT,
 
 #define BATCH_FOUND                                                                                                    \
 	"f.subject, s.status, r.workflow, r.batch_key, r.requester, (SELECT c.name FROM hx_account c WHERE c.subject = r.account),"  \
-	" NULL, NULL, " NO_INT ", r.created_at, r.started_at, r.completed_at, s.updated_at, r.total, " NO_INT ", NULL"
+	" NULL, NULL, " NO_INT ", r.created_at, r.started_at, r.completed_at, s.updated_at, r.total, " NO_INT ", r.attributes"
 #define BATCH_JOINS " JOIN hx_batch r ON r.subject = f.subject JOIN hx_subject s ON s.id = f.subject"
 
 ALL_OF(search_batch, BATCH_FOUND, BATCH_JOINS, "hx_batch", NOT_EXPIRED);

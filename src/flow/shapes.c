@@ -41,7 +41,7 @@ const struct task_shape slot_shape = SHAPE(struct slot, NULL, PART(SLICE, struct
 /* ---- batches ---- */
 
 const struct task_shape batch_hold_shape = SHAPE(struct batch_hold, NULL,
-	PART(SLICE, struct batch_hold, workspace, requester, trace, ledger_prefix));
+	PART(SLICE, struct batch_hold, workspace, requester, trace, data, ledger_prefix));
 
 /* Backoffs are spread by fresh ids. The other times are for people, and for retention. */
 const struct task_shape batch_row_shape = SHAPE(struct batch_row, NULL,
@@ -49,7 +49,8 @@ const struct task_shape batch_row_shape = SHAPE(struct batch_row, NULL,
 	PART(FRESH, struct batch_row, retry_at, due_at),
 	PART(IGNORED, struct batch_row, created_at, started_at, completed_at),
 	PART(IGNORED, struct batch_row, now), /* compared with the others when it is read, and never later */
-	PART(SLICE, struct batch_row, workspace, workflow, requester, trace, key, account_name, owner, error));
+	PART(SLICE, struct batch_row, workspace, workflow, requester, trace, key, account_name, owner, error),
+	PART(SLICE, struct batch_row, data, attributes));
 
 const struct task_shape batch_call_item_shape = SHAPE(struct batch_call_item, NULL,
 	PART(SLICE, struct batch_call_item, input, output, about));

@@ -150,6 +150,11 @@ DB_STMT(stmt_note, "subject_note", "ittttt", "",
 	"INSERT INTO hx_note (subject, seq, step, requester, reason, by_whom, output)"
 	" SELECT id, seq, ?2, ?3, ?4, ?5, ?6 FROM hx_subject{join} WHERE id = ?1");
 
+DB_STMT(stmt_is_at, "subject_is_at", "ii", "i",
+	"SELECT id FROM hx_subject WHERE id = ?1"
+	" AND version = ?2" /* mutant: bulk-of-another -> " AND ?2 >= 0" */
+);
+
 DB_STMT(stmt_read, "subject_read", "i", "tiiiii",
 	"SELECT {ord}status, version, fence, until, effort, doubt FROM hx_subject{join} WHERE id = ?1");
 
@@ -326,6 +331,12 @@ void subject_heartbeat(struct unit *unit, int64_t subject, int64_t fence, int64_
 void subject_read(struct unit *unit, int64_t subject)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_int(subject));
+}
+
+void subject_is_at(struct unit *unit, int64_t subject, int64_t version)
+{
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_is_at, db_int(subject), db_int(version));
 }
 
 void subject_look_up(struct unit *unit, int64_t subject, int64_t op)

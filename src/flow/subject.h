@@ -144,6 +144,8 @@ void subject_add_note(struct unit *unit, int64_t subject, const struct history_n
 
 /* Reads. Row: status, version, fence, until (NULL when not claimed), effort, doubt. No row: there is no such subject. */
 void subject_read(struct unit *unit, int64_t subject);
+/* A guard for lines that have none of their own: holds the subject still. LOST: its version is another. */
+void subject_is_at(struct unit *unit, int64_t subject, int64_t version);
 /*
  * Was this op's write on the subject won? Holds the subject still, so that on PostgreSQL a commit whose answer
  * was lost has ended, either way, before the question is answered. Row: version, fence.

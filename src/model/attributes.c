@@ -6,6 +6,7 @@
 #include "base/sortable.h"
 
 #define VALUE_BYTES_MAX (1u << 20)
+#define DESCRIBE_BYTES_MAX (64u << 20)
 #define OBJECT_BYTES_MAX (ATTRIBUTES_MAX * (6 * SORTABLE_BYTES_MAX + ATTRIBUTE_NAME_MAX + 8))
 
 /* ---- reading ---- */
@@ -99,6 +100,23 @@ struct slice attributes_of(const struct attributes *attributes, const struct exp
 		add_value(&attributes->list[i], env, arena, &object);
 	strbuf_add_char(&object, '}');
 	return object.n > 2 ? arena_copy(arena, strbuf_slice(&object)) : none;
+}
+
+struct slice attributes_of_data(const struct attributes *attributes, struct slice data, struct arena *arena)
+{
+	struct slice none = {NULL, 0}, kept = none;
+
+	if (attributes->n == 0)
+		return none;
+	LOCAL_STRBUF(whole, data.n + 16);
+	LOCAL_ARENA(scratch, DESCRIBE_BYTES_MAX);
+	strbuf_add_str(&whole, "{\"data\":");
+	strbuf_add_slice(&whole, data);
+	strbuf_add_char(&whole, '}');
+	if (!whole.failed)
+		kept = attributes_of(attributes, &(struct expression_env){.whole = json_trust(strbuf_slice(&whole))},
+				     &scratch);
+	return kept.p ? arena_copy(arena, kept) : none;
 }
 
 void attributes_json(struct slice kept, struct strbuf *out)

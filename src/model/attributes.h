@@ -34,5 +34,7 @@ void attributes_read(const struct reader *r, const struct json_node *node, enum 
 		     const char *const *roots, struct attributes *ret);
 /* Their values as that object, in the arena. .p NULL: there is none (or no room, which the arena remembers). Pure. */
 struct slice attributes_of(const struct attributes *attributes, const struct expression_env *env, struct arena *arena);
+/* The same over {"data": …}, with memory of its own: none where there is not enough, since it must never stop anything. */
+struct slice attributes_of_data(const struct attributes *attributes, struct slice data, struct arena *arena);
 /* A kept object, as people see it: {"customer":"c-1","total":120}. */
 void attributes_json(struct slice kept, struct strbuf *out);

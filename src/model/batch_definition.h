@@ -18,6 +18,8 @@
  *                                the batch
  *   on_unknown                   of an item: retry, probe, hold   retry for keyed and idempotent actions, else hold
  *   on_5xx                       of an item: failed, unknown      failed
+ *   attributes                   what batches are searched by,    none
+ *                                over .data (attributes.h)
  *
  * `void`, a field that actions have in batches alone, names the action that makes the key of an item useless: whoever
  * has voided a key can give the money back, because a late effect under that key is refused by the other side. It counts
@@ -35,9 +37,11 @@
 #pragma once
 
 #include "model/attempt.h"
+#include "model/attributes.h"
 #include "model/workflow.h"
 
 #define BATCH_COST_MAX INT64_C(1000000000) /* of one item: a million of them still fit into ACCOUNT_AMOUNT_MAX */
+#define BATCH_DATA_BYTES_MAX (16u << 10)   /* it is read with every look at the batch */
 #define BATCH_CONCURRENCY_MAX 64
 #define BATCH_CONCURRENCY_DEFAULT 4
 #define BATCH_CANCEL_CHECK_MAX 1000000 /* the contract names no ceiling; every number has one */
@@ -65,6 +69,8 @@ struct batch_definition {
 	int64_t timeout_ms;         /* 0: that of the action */
 	enum on_unknown on_unknown; /* never UNKNOWN_REVERT; UNKNOWN_PROBE: item_action has a probe */
 	bool unknown_on_5xx;
+
+	struct attributes attributes; /* over .data */
 };
 
 /*

@@ -242,12 +242,15 @@ static void read_items(struct reading *r, struct json batch)
 
 static void read_batch(struct reading *r, struct json batch)
 {
-	static const char *const members[] = {"workflow", "account", "items", NULL};
+	static const char *const members[] = {"workflow", "account", "data", "items", NULL};
 
 	r->spec.starts = SCHEDULE_STARTS_BATCH;
 	known_members(r, batch, "batch: ", members);
 	r->spec.workflow = schedule_name_of(r, batch, "workflow");
 	r->spec.account = schedule_name_of(r, batch, "account");
+	r->spec.data = json_of(r, batch, "data", JSON_OBJECT);
+	if (r->spec.data.n > BATCH_DATA_BYTES_MAX && !r->code)
+		r->code = error_set(r->err, HX_TOO_LARGE, "data of a batch is at most 16 KiB");
 	read_items(r, batch);
 }
 
@@ -342,6 +345,8 @@ static void write_what(const struct schedule_spec *spec, struct strbuf *text)
 			json_more_json(text, "input", spec->input);
 	} else {
 		json_more_text(text, "account", spec->account);
+		if (spec->data.p)
+			json_more_json(text, "data", spec->data);
 		json_more_json(text, "items", spec->items);
 	}
 	strbuf_add_char(text, '}');

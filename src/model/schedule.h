@@ -28,6 +28,7 @@ struct schedule_spec {
 	struct slice workflow;
 	struct slice input;   /* JSON; .p NULL: none was given */
 	struct slice account; /* of a batch */
+	struct slice data;    /* of a batch: JSON; .p NULL: none */
 	struct slice items;   /* of a batch: JSON [{"input", "cost"}] */
 	int64_t items_n;
 	struct slice entity, step; /* of what is fired */

@@ -37,6 +37,7 @@ struct where_field {
 	X("parent",      ID,     parent,       true,  "run")
 #define FIELDS_OF_ENTITIES(X) \
 	X("status",      STRING, status,       true,  NULL) \
+	X("workflow",    STRING, workflow,     true,  NULL) \
 	X("id",          STRING, name,         true,  NULL) \
 	X("createdAt",   TIME,   created_at,   true,  NULL) \
 	X("updatedAt",   TIME,   updated_at,   false, NULL) \

@@ -17,13 +17,11 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
 #include "wire/deadline.h"
 #include "wire/mailbox.h"
 
 #define LOOP_QUEUES_MAX 16
-
-/* The object around its embedded watch, letter or deadline. */
-#define CONTAINER_OF(p, type, member) ((type *)((char *)(p)-offsetof(type, member)))
 
 /* A descriptor of somebody's, embedded there. `events` are epoll's. */
 struct watch {

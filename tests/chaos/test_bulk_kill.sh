@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # kill -9 in the middle of a bulk, on SQLite and on PostgreSQL with two nodes, in turn: each item has one result, and each run was cancelled
-# once. ITEMS and KILLS say how many, and how often (tests/soak/bulk_kill.sh).
+# once. ITEMS and KILLS say how many, and how often, KIND of what (tests/soak/bulk_kill.sh): runs, batches that are cancelled and refunded,
+# entities whose held claims are resolved.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
 import collections
 import os
@@ -8,13 +9,18 @@ import random
 import server
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from server import Server, until, write
+from server import Server, Service, until, write
 
 ITEMS = int(os.environ.get("ITEMS", "400"))
 KILLS = int(os.environ.get("KILLS", "2"))
+KIND = os.environ.get("KIND", "run")
 SEED = random.randrange(1 << 32)
 print(f"# bulk_kill: seed {SEED}")
 random.seed(SEED)
+
+
+nowhere = Service()  # nobody knows what became of it
+nowhere.answer = (500, b"{}")
 
 
 def serve(dir, db):
@@ -23,7 +29,18 @@ def serve(dir, db):
 		"workflow": "order", "kind": "run", "attributes": {"customer": ".input.customer"},
 		"steps": [{"name": "go", "type": "external_event", "event": "go"}],
 	})
-	return Server(dir, "serve", "--db", db, "--workflows", "workflows")
+	write(dir / "workflows/film.json", {
+		"workflow": "film", "kind": "batch", "attributes": {"customer": ".data.customer"},
+		"actions": {"render": {"kind": "noop"}}, "item_action": "render",
+	})
+	write(dir / "workflows/bill.json", {
+		"workflow": "bill", "kind": "entity", "status_types": ["open", "closing", "closed"], "initial_status": "open",
+		"attributes": {"customer": ".data.customer"}, "actions": {"Close": {"kind": "http", "url": f"{nowhere.url}/close"}},
+		"steps": [{"step_id": 1, "step_key": "close", "status": "open", "claim_state": ["closing", "open"], "successful_state": "closed",
+			"action": "Close", "on_unknown": "hold", "on_5xx": "unknown"}],
+	})
+	write(dir / "config.json", {"modules": {"bill": {"janitor": {}}}})
+	return Server(dir, "serve", "--db", db, "--workflows", "workflows", "--config", "config.json")
 
 
 def kill(hapax):
@@ -32,8 +49,18 @@ def kill(hapax):
 
 
 def start_all(hapax):
+	hapax.json("POST", "/api/v1/accounts", {"id": "ann", "balance": 1000}, status=201)
+
 	def one(n):
-		hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "order", "input": {"customer": f"c-{n % 4 > 0}"}}, status=201)
+		about = {"customer": f"c-{n % 4 > 0}"}
+		if KIND == "run":
+			hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "order", "input": about}, status=201)
+		elif KIND == "batch":
+			hapax.json("POST", "/api/v1/batches", {"workflow": "film", "account": "ann", "items": [{"cost": 5}], "data": about, "hold": True},
+				status=201)
+		else:
+			hapax.json("POST", "/api/v1/entities/bill", {"id": f"e{n}", "data": about}, status=201)
+			hapax.json("POST", f"/api/v1/entities/bill/e{n}/steps/close", {}, status=504)
 
 	with ThreadPoolExecutor(4) as threads:
 		list(threads.map(one, range(ITEMS)))
@@ -49,9 +76,21 @@ def items(hapax, bulk):
 		cursor = f"&cursor={page['cursor']}"
 
 
-def cancels(hapax, run):
-	history = hapax.json("GET", f"/api/v1/workflow-runs/{run}/history", status=200)["items"]
-	return sum(row["to"] in ("CANCELLING", "CANCELLED") for row in history)
+BODIES = {
+	"run": {"verb": "cancel", "where": 'customer == "c-True" and status != "CANCELLED"'},
+	"batch": {"verb": "cancel", "where": 'customer == "c-True" and status == "PENDING"'},
+	"entity": {"verb": "resolve", "where": 'workflow == "bill" and customer == "c-True" and held == true',
+		"arguments": {"step": "close", "outcome": "done"}},
+}
+ENDS = {"run": ("CANCELLING", "CANCELLED"), "batch": ("CANCELLED",), "entity": ("closed",)}
+
+
+def ends(hapax, subject):
+	"""How often it was done to it. A batch is torn down after that, by whoever finds it."""
+	if KIND == "batch":
+		assert hapax.json("GET", f"/api/v1/batches/{subject}?wait=60s", status=200)["status"] == "CANCELLED"
+	history = hapax.json("GET", f"/api/v1/history/{subject}", status=200)["items"]
+	return sum(row["to"] in ENDS[KIND] for row in history)
 
 
 def progress(hapax, bulk):
@@ -73,17 +112,17 @@ def look_at_all(hapax, bulk, wanted):
 	results = items(hapax, bulk)
 	assert len(results) == wanted and len({row["subject"] for row in results}) == wanted, "an item twice, or not at all"
 	told = collections.Counter(row["result"] for row in results)
-	print(f"# bulk_kill: {ITEMS} runs, {dict(told)}")
+	print(f"# bulk_kill: {ITEMS} of kind {KIND}, {dict(told)}")
 	assert told == {"done": wanted}, told
 	with ThreadPoolExecutor(4) as threads:
-		assert set(threads.map(lambda row: cancels(hapax, row["subject"]), results)) == {1}, "a run was cancelled more than once"
+		assert set(threads.map(lambda row: ends(hapax, row["subject"]), results)) == {1}, "it was done to one more than once"
 
 
 def each_once(dir, db, nodes_n):
 	nodes = [serve(dir / str(n), db) for n in range(nodes_n)]
 	try:
 		start_all(nodes[0])
-		body = {"verb": "cancel", "kind": "run", "where": 'customer == "c-True" and status != "CANCELLED"', "idempotencyKey": "one"}
+		body = BODIES[KIND] | {"kind": KIND, "idempotencyKey": "one"}
 		bulk = nodes[0].json("POST", "/api/v1/bulk", body, status=202)
 		wanted = sum(n % 4 > 0 for n in range(ITEMS))
 		assert bulk["selected"] == wanted, bulk

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Searches over HTTP, on both stores: entities by their attributes, through a step that saves and a change of their data; what is refused.
+# Searches over HTTP, on both stores: entities and batches by their attributes; what is refused; and what a bulk does to jobs, batches and
+# entities.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
 import os, urllib.parse
 import server
@@ -113,6 +114,93 @@ def test_jobs_are_redriven_in_bulk(dir):
 			for bad in (bulk | {"verb": "cancel"}, bulk | {"kind": "run"}, bulk | {"arguments": {"reason": "x"}}, bulk | {"kind": "jobb"}):
 				assert hapax.json("POST", "/api/v1/bulk", bad, status=400)["code"] == "VALIDATION_ERROR"
 			assert hapax.json("POST", "/api/v1/bulk", bulk | {"where": "custmer == 1"}, status=400)["code"] == "BAD_QUERY"
+
+
+def carried_out(hapax, bulk):
+	"""The results of a bulk, by subject."""
+	id = hapax.json("POST", "/api/v1/bulk", bulk, status=202)["id"]
+	ended = hapax.json("GET", f"/api/v1/bulk/{id}?wait=60s", status=200)
+	assert ended["status"] == "COMPLETED", ended
+	items = hapax.json("GET", f"/api/v1/bulk/{id}/items", status=200)["items"]
+	assert len(items) == ended["selected"], (items, ended)
+	return {item["subject"]: item.get("code", item["result"]) for item in items}
+
+
+FILM = {"workflow": "film", "kind": "batch", "attributes": {"title": ".data.title", "reels": ".data.reels", "none": ".data.more"},
+	"actions": {"render": {"kind": "noop"}}, "item_action": "render"}
+
+
+def test_batches_are_found_and_done_in_bulk(dir):
+	with Service() as service:
+		for hapax in on_each_store(dir, service):
+			hapax.json("PUT", "/api/v1/definitions/film", FILM, status=200)
+			hapax.json("POST", "/api/v1/accounts", {"id": "ann", "balance": 1000}, status=201)
+
+			def start(key, data, **more):
+				return hapax.json("POST", "/api/v1/batches", {"workflow": "film", "account": "ann", "items": [{"cost": 5}],
+					"idempotencyKey": key, "data": data, "hold": True} | more, status=201)
+
+			def found(**query):
+				return [b["idempotencyKey"] for b in page(hapax, path="/api/v1/batches", **query)["items"]]
+
+			made = [start(f"b{n}", {"title": f"t{n % 2}", "reels": n}) for n in range(6)]
+			# One that is loaded in several units has them as well.
+			start("long", {"title": "t9"}, items=[{"cost": 0}] * 1200)
+			assert made[1]["data"] == {"title": "t1", "reels": 1} and made[1]["attributes"] == {"title": "t1", "reels": 1}, made[1]
+			assert found(where='title == "t1"') == ["b5", "b3", "b1"] and found(where='title == "t9"') == ["long"]
+			assert found(where="reels >= 2 and title == \"t0\"", order="-reels") == ["b4", "b2"]
+			assert found(where='title == "t1" and status == "COMPLETED"') == []
+			assert page(hapax, 400, path="/api/v1/batches", where="titel == 1")["code"] == "BAD_QUERY"
+			for bad in ([], "x", None, {"a": "x" * 17000}):
+				status = hapax.call("POST", "/api/v1/batches", {"workflow": "film", "account": "ann", "items": [{"cost": 5}], "data": bad})[0]
+				assert status == (413 if isinstance(bad, dict) else 400), (bad, status)
+
+			bulk = {"verb": "start", "kind": "batch", "where": 'title == "t0" and reels > 0'}
+			assert hapax.json("POST", "/api/v1/bulk", bulk | {"dryRun": True}, status=200)["selected"] == 2
+			assert carried_out(hapax, bulk) == {made[2]["id"]: "done", made[4]["id"]: "done"}
+			for n in (2, 4):
+				ended = hapax.json("GET", f"/api/v1/batches/{made[n]['id']}?wait=60s", status=200)
+				assert ended["status"] == "COMPLETED" and ended["charged"] == 5, ended
+			cancel = {"verb": "cancel", "kind": "batch", "where": 'workflow == "film" and reels < 6'}
+			results = carried_out(hapax, cancel)
+			assert [results[b["id"]] for b in made] == ["done", "done", "ALREADY_COMPLETED", "done", "ALREADY_COMPLETED", "done"], results
+			for n in (0, 1, 3, 5):
+				ended = hapax.json("GET", f"/api/v1/batches/{made[n]['id']}?wait=20s", status=200)
+				assert ended["status"] == "CANCELLED", ended
+			assert set(carried_out(hapax, cancel | {"where": 'title == "t1"'}).values()) == {"unchanged"}
+			for bad in (bulk | {"verb": "resolve"}, cancel | {"arguments": {"reason": "x"}}):
+				assert hapax.json("POST", "/api/v1/bulk", bad, status=400)["code"] == "VALIDATION_ERROR"
+
+
+def test_claims_are_resolved_in_bulk(dir):
+	with Service() as service:
+		service.answer = (500, b"{}")
+		bill = {"workflow": "bill", "kind": "entity", "meta": {"module": "order"}, "status_types": ["open", "closing", "closed"],
+			"initial_status": "open", "attributes": {"customer": ".data.customer"},
+			"actions": {"Close": {"kind": "http", "url": service.url + "/close"}},
+			"steps": [{"step_id": 1, "step_key": "close", "status": "open", "claim_state": ["closing", "open"], "successful_state": "closed",
+				"action": "Close", "on_unknown": "hold", "on_5xx": "unknown"}]}
+		for hapax in on_each_store(dir, service):
+			hapax.json("PUT", "/api/v1/definitions/bill", bill, status=200)
+			for n in range(5):
+				hapax.json("POST", "/api/v1/entities/bill", {"id": f"e{n}", "data": {"customer": f"c{n % 2}"}}, status=201)
+			for n in range(4):
+				hapax.json("POST", f"/api/v1/entities/bill/e{n}/steps/close", {}, status=504)
+			resolve = {"verb": "resolve", "kind": "entity", "where": 'workflow == "bill" and customer == "c0"',
+				"arguments": {"step": "close", "outcome": "done", "output": {"by": "hand"}, "reason": "seen"}}
+			assert carried_out(hapax, resolve) == {"entity:bill:e0": "done", "entity:bill:e2": "done", "entity:bill:e4": "WRONG_STATUS"}
+			held = resolve | {"where": 'workflow == "bill" and held == true', "arguments": {"step": "close", "outcome": "not_done"}}
+			assert carried_out(hapax, held) == {"entity:bill:e1": "done", "entity:bill:e3": "done"}
+			assert carried_out(hapax, held) == {}
+			statuses = [hapax.json("GET", f"/api/v1/entities/bill/e{n}", status=200) for n in range(5)]
+			assert [e["status"] for e in statuses] == ["closed", "open", "closed", "open", "open"] and not any(e["claim"] for e in statuses)
+			last = hapax.json("GET", "/api/v1/history/entity:bill:e0", status=200)["items"][-1]
+			assert last["reason"] == "resolved: done: seen" and last["by"] == "default", last
+			for where, code in (("held == true", "BAD_QUERY"), ('workflow == "bill" or held == true', "BAD_QUERY"),
+					('workflow == "bill" and status == "opne"', "BAD_QUERY"), ('workflow == "bill" and custmer == 1', "BAD_QUERY"),
+					('workflow == "bil"', "NOT_FOUND")):
+				answer = hapax.json("POST", "/api/v1/bulk", resolve | {"where": where}, status=404 if code == "NOT_FOUND" else 400)
+				assert answer["code"] == code, (where, answer)
 
 
 def test_runs_are_counted(dir):

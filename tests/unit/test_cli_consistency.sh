@@ -227,6 +227,7 @@ does "bulk cancel" --where 'workflow == "nothing"' --dry-run && tells "bulk canc
 	does "bulk show" "$bulk" --wait && tells "bulk show" "$bulk" && does "bulk items" "$bulk" && tells "bulk items" "$bulk" && does "bulk cancel" "$bulk" && tells "bulk cancel" "$bulk" &&
 	does "bulk retry" --where 'workflow == "deal"' --wait && tells "bulk retry" --where 'workflow == "deal"' --wait && does "bulk resume" --where 'workflow == "deal"' && tells "bulk resolve" try "done" --where 'workflow == "deal"' &&
 	does "bulk signal" signature --where 'workflow == "deal"' --data '{}' && does "bulk migrate" --where 'workflow == "deal"' --to 1 --rename agree=accept && does "bulk redrive" --where 'status == "PARKED"' &&
+	does "bulk start" --where 'status == "PENDING"' && tells "bulk start" --where 'status == "PENDING"' --dry-run && does "bulk cancel" --kind batch --where 'total > 9' --dry-run &&
 	tells "bulk redrive" --where 'status == "PARKED"' --dry-run && fails 2 VALIDATION_ERROR "bulk retry" --where 'key == null' --dry-run --wait
 sums_up bulk
 does "job push" q --key k && job=$(field '.jobs[0].id') && does "job show" "$job" && tells "job show" "$job" && does "job list" && tells "job list" && tells "job push" q && fails 5 WRONG_STATUS "job redrive" "$job"
@@ -303,7 +304,7 @@ no_server() {
 	"entity data") operands="doc d1 {} --version 1" ;;
 	"schedule backfill") operands="daily --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:00Z" ;;
 	"run restart") operands="run_0000000000001 --from agree" ;;
-	"bulk cancel" | "bulk retry" | "bulk resume" | "bulk redrive") operands="--where key==null" ;;
+	"bulk cancel" | "bulk retry" | "bulk resume" | "bulk start" | "bulk redrive") operands="--where key==null" ;;
 	"bulk resolve") operands="try done --where key==null" ;;
 	"bulk signal") operands="go --where key==null" ;;
 	"bulk migrate") operands="--where key==null --to 2" ;;

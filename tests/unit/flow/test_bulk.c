@@ -18,6 +18,8 @@ static const struct bulk_spec spec = {
 	.arguments = {"{}", 2},
 };
 
+static const struct bulk_policy bulk_policy = {.runs = &policy};
+
 static const struct db_stmt stmt_items = {
 	.name = "test_items",
 	.sql = "SELECT coalesce(group_concat(n || ' ' || subject || ' ' || coalesce(result, '-') || coalesce(' ' || code, ''), ', '), '')"
@@ -122,7 +124,7 @@ static enum hx_code work_within(struct world *w, size_t bytes_max)
 	enum hx_code code;
 
 	arena_init(&arena, bytes_max);
-	bulk_hand_init(&hand, BULK, 0, 1, -1, &policy, &arena);
+	bulk_hand_init(&hand, BULK, 0, 1, -1, &bulk_policy, &arena);
 	code = drive_task(w, &hand.task);
 	arena_release(&arena);
 	return code;
@@ -337,7 +339,7 @@ static void a_job_that_has_changed_is_asked_again(void **state)
 
 	set_scene_of_jobs(w);
 	arena_init(&arena, 64u << 20);
-	bulk_hand_init(&hand, BULK, 0, 1, -1, &policy, &arena);
+	bulk_hand_init(&hand, BULK, 0, 1, -1, &bulk_policy, &arena);
 	for (;;) {
 		answer.now = w->clock.wall;
 		answer.id = w->last_op += 10;
@@ -345,7 +347,7 @@ static void a_job_that_has_changed_is_asked_again(void **state)
 		hand.task.kind->ask(&hand.task, &ask);
 		if (ask.kind == ASK_DONE)
 			break;
-		if (!changed && strcmp(w->unit.lines[0].stmt->name, "job_is_at") == 0) {
+		if (!changed && strcmp(w->unit.lines[0].stmt->name, "subject_is_at") == 0) {
 			struct unit built = w->unit;
 
 			sql(w, "UPDATE hx_subject SET updated_at = 3000, version = 5 WHERE id = 50");
@@ -375,16 +377,14 @@ static void parked_jobs_are_found(void **state)
 	wanted.kind = slice_str("job");
 	wanted.condition = slice_str("status == \"PARKED\" and queue == \"mail\"");
 	select.arena = &arena;
-	select.search = bulk_search(&wanted);
-	select.search.where = bulk_where(&wanted, &arena);
+	select.search = bulk_search(&wanted, bulk_where(&wanted, &arena));
 	assert_non_null(select.search.where);
 	bulk_select_init(&select);
 	assert_int_equal(drive_task(w, &select.task), HX_OK);
 	assert_int_equal(select.search.by, SEARCH_PARKED);
 	assert_int_equal(select.row.selected, 3);
-	select.search = bulk_search(&wanted);
 	wanted.condition = slice_str("workflow == \"\" and key == null");
-	select.search.where = bulk_where(&wanted, &arena);
+	select.search = bulk_search(&wanted, bulk_where(&wanted, &arena));
 	bulk_select_init(&select);
 	assert_int_equal(drive_task(w, &select.task), HX_OK);
 	assert_int_equal(select.search.by, SEARCH_ALL);
@@ -451,30 +451,37 @@ static void its_key_stays(void **state)
 static void arguments_fit_the_verb(void **state)
 {
 	static const struct {
-		const char *verb, *arguments;
+		const char *kind, *verb, *arguments;
 		bool fit;
 	} all[] = {
-		{"cancel", "{}", true},
-		{"cancel", "{\"reason\":\"recalled\"}", true},
-		{"cancel", "{\"reason\":\"\"}", false},
-		{"cancel", "{\"step\":\"a\"}", false},
-		{"resolve", "{\"step\":\"a\",\"outcome\":\"done\",\"reason\":\"seen\"}", true},
-		{"resolve", "{\"step\":\"a\",\"outcome\":\"maybe\"}", false},
-		{"signal", "{\"data\":1}", false},
-		{"redrive", "{}", true},
-		{"redrive", "{\"reason\":\"seen\"}", false},
-		{"migrate", "{\"definitionVersion\":2}", true},
-		{"migrate", "{\"definitionVersion\":2,\"steps\":{\"a\":\"b\"}}", true},
-		{"migrate", "{\"definitionVersion\":0}", false},
-		{"migrate", "{\"definitionVersion\":\"2\"}", false},
-		{"migrate", "{\"definitionVersion\":2,\"steps\":[]}", false},
-		{"migrate", "{\"definitionVersion\":2,\"steps\":{\"a\":\"no such/name\"}}", false},
-		{"migrate", "{\"definitionVersion\":2,\"dryRun\":true}", false},
+		{"run", "cancel", "{}", true},
+		{"run", "cancel", "{\"reason\":\"recalled\"}", true},
+		{"run", "cancel", "{\"reason\":\"\"}", false},
+		{"run", "cancel", "{\"step\":\"a\"}", false},
+		{"run", "resolve", "{\"step\":\"a\",\"outcome\":\"done\",\"reason\":\"seen\"}", true},
+		{"run", "resolve", "{\"step\":\"a\",\"outcome\":\"maybe\"}", false},
+		{"run", "signal", "{\"data\":1}", false},
+		{"job", "redrive", "{}", true},
+		{"job", "redrive", "{\"reason\":\"seen\"}", false},
+		{"run", "migrate", "{\"definitionVersion\":2}", true},
+		{"run", "migrate", "{\"definitionVersion\":2,\"steps\":{\"a\":\"b\"}}", true},
+		{"run", "migrate", "{\"definitionVersion\":0}", false},
+		{"run", "migrate", "{\"definitionVersion\":\"2\"}", false},
+		{"run", "migrate", "{\"definitionVersion\":2,\"steps\":[]}", false},
+		{"run", "migrate", "{\"definitionVersion\":2,\"steps\":{\"a\":\"no such/name\"}}", false},
+		{"run", "migrate", "{\"definitionVersion\":2,\"dryRun\":true}", false},
+		{"batch", "cancel", "{}", true},
+		{"batch", "cancel", "{\"reason\":\"recalled\"}", false},
+		{"batch", "start", "{}", true},
+		{"entity", "resolve", "{\"step\":\"a\",\"outcome\":\"done\",\"output\":1}", true},
+		{"entity", "resolve", "{\"outcome\":\"done\"}", false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-		struct bulk_spec asked = {.verb = slice_str(all[i].verb), .arguments = slice_str(all[i].arguments)};
+		struct bulk_spec asked = {.verb = slice_str(all[i].verb),
+					  .kind = slice_str(all[i].kind),
+					  .arguments = slice_str(all[i].arguments)};
 		struct run_verb_request rq = {0};
 		const char *words = NULL;
 		struct arena arena;
