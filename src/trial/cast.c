@@ -12,6 +12,7 @@
 #include "trial/parts.h"
 
 #define LEASE_MS 60000
+#define DRIVEN_MAX 4 /* of runs that are due, so many are looked at */
 
 static const struct job_policy delivery = {.attempts_max = 8, .first_ms = 1000, .max_ms = 300000, .lease_ms = LEASE_MS};
 
@@ -163,25 +164,41 @@ static struct run_verb_request *obey_of(struct trial *t, int64_t subject)
 	return &t->obeys[i];
 }
 
+/* How many are so, DRIVEN_MAX at most; which: the how-manieth is *ret_run. NULL: of none. */
+static unsigned runs_that(struct sim *sim, unsigned column, const unsigned *which, int64_t *ret_run)
+{
+	struct unit_result result = trial_ask(sim, &trial_runs);
+	const struct db_rows *rows = &result.rows[0];
+	unsigned n = 0;
+
+	for (size_t i = 0; i < rows->n && n < DRIVEN_MAX; i++) {
+		if (!db_cell(rows, i, column)->i)
+			continue;
+		if (which && n == *which)
+			*ret_run = db_cell(rows, i, 0)->i;
+		n++;
+	}
+	return n;
+}
+
 static void init_driver(union sim_task *task, struct trial_actor *a, struct arena *texts)
 {
 	struct trial *t = a->trial;
-	struct unit_result due = trial_ask(t->sim, &trial_due_runs);
-	size_t chosen = t->sim->chosen;
+	unsigned chosen = t->sim->chosen, due;
+	int64_t run;
 
 	if (t->machine->batch) {
 		trial_tenure_init(task, t, /* cancels= */ false, texts);
 		return;
 	}
-	if (chosen < due.rows[0].n) {
-		run_drive_init((struct run_drive *)task, db_cell(&due.rows[0], chosen, 0)->i, &t->policy, texts);
+	due = runs_that(t->sim, TRIAL_RUN_DUE, &chosen, &run);
+	if (chosen < due) {
+		run_drive_init((struct run_drive *)task, run, &t->policy, texts);
 		return;
 	}
-	chosen -= due.rows[0].n;
-
-	struct unit_result asked = trial_ask(t->sim, &trial_asked_runs);
-
-	run_verb_init((struct run_verb *)task, obey_of(t, db_cell(&asked.rows[0], chosen, 0)->i), texts);
+	chosen -= due;
+	(void)runs_that(t->sim, TRIAL_RUN_ASKED, &chosen, &run);
+	run_verb_init((struct run_verb *)task, obey_of(t, run), texts);
 }
 
 /* What is past its time and has a probe is not for the janitor, but for who asks it. */
@@ -251,7 +268,8 @@ static unsigned drives_n(struct sim *sim, unsigned actor)
 			return 0;
 	if (trial_of(sim)->machine->batch)
 		return (unsigned)trial_ask(sim, &trial_due_batches).rows[0].n;
-	return (unsigned)(trial_ask(sim, &trial_due_runs).rows[0].n + trial_ask(sim, &trial_asked_runs).rows[0].n);
+	return runs_that(sim, TRIAL_RUN_DUE, /* which= */ NULL, NULL) +
+	       runs_that(sim, TRIAL_RUN_ASKED, /* which= */ NULL, NULL);
 }
 
 unsigned trial_rounds(struct sim *sim, unsigned actor)

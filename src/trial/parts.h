@@ -138,6 +138,7 @@ struct trial {
 	/* Left out: */
 	bool has_sql, has_table, has_more_rules, has_function, has_old;
 	bool has_effects; /* after-effects, also those that nobody is called for */
+	bool has_events;  /* something may be sent to runs, or decided */
 };
 
 static inline struct trial *trial_of(const struct sim *sim)
@@ -150,15 +151,23 @@ static inline struct trial_ledger *trial_ledger(const struct sim *sim)
 	return (struct trial_ledger *)(uintptr_t)sim->state.notes;
 }
 
+/* Is there anything that becomes a job? */
+static inline bool trial_has_jobs(const struct trial *t)
+{
+	return t->claim.queues_n || t->has_effects;
+}
+
+/* The columns of trial_runs that are looked at for all of them. */
+enum { TRIAL_RUN_DUE = 14, TRIAL_RUN_ASKED, TRIAL_RUN_LEFT_ITS_END };
+
 /* rows.c: the store, seen from here. */
 extern const struct sim_rows trial_rows;
 struct unit_result trial_ask(struct sim *sim, const struct db_stmt *stmt);
 struct unit_result trial_ask_of(struct sim *sim, const struct db_stmt *stmt, int64_t subject);
 void trial_setup(struct sim *sim);
 int64_t trial_lease_end(struct sim *sim);
-extern const struct db_stmt trial_due_runs, trial_asked_runs, trial_past, trial_worker_due, trial_effect_due,
-	trial_repeated_sql, trial_steps_ended, trial_runs, trial_run_steps, trial_entities, trial_jobs, trial_history,
-	trial_left_ends, trial_sql_counts, trial_output;
+extern const struct db_stmt trial_past, trial_worker_due, trial_effect_due, trial_repeated_sql, trial_steps_ended,
+	trial_runs, trial_run_steps, trial_entities, trial_jobs, trial_history, trial_sql_counts, trial_output;
 
 bool trial_forgets_versions(const struct sim *sim);
 

@@ -24,11 +24,6 @@ DB_STMT(next_moment, "trial_next_moment", "", "i",
 DB_STMT(lease_end, "trial_lease_end", "", "i",
 	"SELECT min(until) FROM hx_subject WHERE " LEASED " AND until > hx_now_ms()");
 
-SHARED_STMT(trial_due_runs, "trial_due_runs", "", "i",
-	"SELECT r.subject" RUNS " WHERE r.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())"
-	" ORDER BY r.subject LIMIT 4");
-SHARED_STMT(trial_asked_runs, "trial_asked_runs", "", "i",
-	"SELECT r.subject" RUNS " WHERE r.asked IS NOT NULL AND r.asked NOT IN ('fail', 'cancelling') ORDER BY r.subject LIMIT 4");
 SHARED_STMT(trial_past, "trial_past", "", "iiittt",
 	"SELECT s.id, s.kind, s.fence, e.claim_step, e.claim_from, e.claim_requester FROM hx_subject s"
 	" LEFT JOIN hx_entity e ON e.subject = s.id WHERE s.owner IS NOT NULL AND s.until <= hx_now_ms()"
@@ -42,13 +37,14 @@ SHARED_STMT(trial_effect_due, "trial_effect_due", "", "i",
 SHARED_STMT(trial_repeated_sql, "trial_repeated_sql", "", "t",
 	"SELECT action FROM trial_ledger GROUP BY action, effect HAVING count(*) > 1");
 SHARED_STMT(trial_sql_counts, "trial_sql_counts", "", "ti", "SELECT action, count(*) FROM trial_ledger GROUP BY action ORDER BY action");
-SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittiii",
+SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittiiiiii",
 	"SELECT r.subject, r.workflow, r.parent, s.status, r.step_status, r.awaits, s.doubt, r.at_step, r.attempt, r.scope,"
-	" r.error, coalesce(r.undo, -1), s.owner IS NOT NULL, r.definition_version" RUNS " ORDER BY r.subject");
+	" r.error, coalesce(r.undo, -1), s.owner IS NOT NULL, r.definition_version,"
+	" coalesce(r.due_at <= hx_now_ms(), 0) OR (s.owner IS NOT NULL AND s.until <= hx_now_ms()),"
+	" coalesce(r.asked NOT IN ('fail', 'cancelling'), 0), r.parent IS NULL AND EXISTS"
+	" (SELECT 1 FROM hx_history h WHERE h.subject = r.subject AND h.from_status IN ('COMPLETED', 'CANCELLED'))" RUNS " ORDER BY r.subject");
 SHARED_STMT(trial_run_steps, "trial_run_steps", "i", "itii",
 	"SELECT position, status, undone_at IS NOT NULL, attempt FROM hx_run_step WHERE run = ?1 ORDER BY position");
-SHARED_STMT(trial_steps_ended, "trial_steps_ended", "", "ttii",
-	"SELECT r.workflow, coalesce(r.scope, ''), t.position, r.definition_version FROM hx_run_step t JOIN hx_run r ON r.subject = t.run");
 SHARED_STMT(trial_entities, "trial_entities", "", "itiiiit",
 	"SELECT s.id, s.status, s.owner IS NOT NULL, s.until, s.doubt, coalesce(e.claim_open, 0) > 0 AND e.claim_effort = s.effort, e.claim_step"
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject ORDER BY s.id");
@@ -56,10 +52,6 @@ SHARED_STMT(trial_jobs, "trial_jobs", "", "ittt",
 	"SELECT j.subject, s.status, j.queue, j.action FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");
 SHARED_STMT(trial_history, "trial_history", "i", "tt",
 	"SELECT from_status, to_status FROM hx_history WHERE subject = ?1 ORDER BY seq");
-SHARED_STMT(trial_left_ends, "trial_left_ends", "", "i",
-	"SELECT count(*) FROM hx_history h JOIN hx_run r ON r.subject = h.subject WHERE r.parent IS NULL"
-	" AND h.from_status IN ('COMPLETED', 'CANCELLED')");
-
 SHARED_STMT(trial_output, "trial_output", "i", "t", "SELECT output FROM hx_run WHERE subject = ?1");
 
 /* All that decides the future, times as seen from now. Ids are fresh numbers, and other in every schedule. */
@@ -71,9 +63,9 @@ DB_STMT(hash_runs, "trial_hash_runs", "", "ttiiiiititiiiiiiiitttiitiit",
 	UNTOLD_START ", r.awaits, r.job IS NULL, r.undo, " FROM_NOW("r.wait_until") ", " FROM_NOW("r.due_at")
 	", r.completed_at IS NULL, r.error IS NULL, " FROM_NOW("r.unsettled_since") ", r.stood_attempt, r.stood_status, r.child, r.asked, r.winner, r.parent_n, r.scope, " FROM_NOW("r.times_out_at") ", r.definition_version, r.renamed"
 	RUNS " ORDER BY r.subject");
-DB_STMT(hash_steps, "trial_hash_steps", "", "iititi",
-	"SELECT (SELECT count(*) FROM hx_run k WHERE k.subject < t.run), t.position, t.status, t.attempt, t.output,"
-	" t.undone_at IS NULL FROM hx_run_step t ORDER BY t.run, t.position");
+SHARED_STMT(trial_steps_ended, "trial_steps_ended", "", "ttiiititi",
+	"SELECT r.workflow, coalesce(r.scope, ''), t.position, r.definition_version, (SELECT count(*) FROM hx_run k WHERE k.subject < t.run),"
+	" t.status, t.attempt, t.output, t.undone_at IS NULL FROM hx_run_step t JOIN hx_run r ON r.subject = t.run ORDER BY t.run, t.position");
 DB_STMT(hash_events, "trial_hash_events", "", "tti", "SELECT name, data, taken_by FROM hx_run_event ORDER BY run, name, at");
 DB_STMT(hash_jobs, "trial_hash_jobs", "", "ttiiiittii",
 	"SELECT s.status, s.owner, " FROM_NOW("s.until") ", s.doubt, j.attempt, " FROM_NOW("j.due_at")
@@ -141,8 +133,9 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 		hash = sim_hash_answer(sim, &hash_versions, hash);
 	if (t->machine->run) {
 		hash = sim_hash_answer(sim, &hash_runs, hash);
-		hash = sim_hash_answer(sim, &hash_steps, hash);
-		hash = sim_hash_answer(sim, &hash_events, hash);
+		hash = sim_hash_answer(sim, &trial_steps_ended, hash);
+		if (t->has_events)
+			hash = sim_hash_answer(sim, &hash_events, hash);
 	} else if (t->machine->batch) {
 		hash = sim_hash_answer(sim, &trial_hash_batch, hash);
 		hash = sim_hash_answer(sim, &trial_hash_items, hash);
@@ -151,7 +144,7 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 	}
 	if (t->has_sql)
 		hash = sim_hash_answer(sim, &hash_sql, hash);
-	return sim_hash_answer(sim, &hash_jobs, hash);
+	return trial_has_jobs(t) ? sim_hash_answer(sim, &hash_jobs, hash) : hash;
 }
 
 /* Of an entity the rules count what its history has. */

@@ -90,11 +90,12 @@ static void check_runs(struct sim *sim)
 	const struct db_rows *rows = &result.rows[0];
 
 	note_reached(sim);
-	for (size_t i = 0; i < rows->n; i++)
+	for (size_t i = 0; i < rows->n; i++) {
 		if (slice_is(db_cell(rows, i, 3)->s, RUN_CANCELLED))
 			check_cancelled(sim, db_cell(rows, i, 0)->i);
-	if (db_cell(&trial_ask(sim, &trial_left_ends).rows[0], 0, 0)->i)
-		trial_break(sim, RULE_LAST, NULL, "a run that had ended went on");
+		if (db_cell(rows, i, TRIAL_RUN_LEFT_ITS_END)->i)
+			trial_break(sim, RULE_LAST, NULL, "a run that had ended went on");
+	}
 }
 
 static void check_sql(struct sim *sim)
@@ -247,7 +248,8 @@ static void check_entities(struct sim *sim)
 
 void trial_quiet(struct sim *sim)
 {
-	check_jobs(sim);
+	if (trial_has_jobs(trial_of(sim)))
+		check_jobs(sim);
 	if (trial_of(sim)->machine->run)
 		check_ended_runs(sim);
 	else if (trial_of(sim)->machine->batch)

@@ -118,6 +118,7 @@ static void add_run_steps(struct trial *t, const struct definition *d, const str
 		struct trial_caller c = {
 			.of = d, .step = step->name, .line = step->line, .run_step = step, .order = t->callers_n};
 
+		t->has_events |= step->type == RUN_EXTERNAL_EVENT || step->type == RUN_APPROVAL;
 		add_caller(t, c, step->type == RUN_TASK ? step->action : NULL);
 		add_asked(t, c, step->action ? step->action->probe : NULL, /* rejects= */ false);
 		c.role = ROLE_UNDO;
