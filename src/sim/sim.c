@@ -372,6 +372,7 @@ static void write_now(struct sim *sim, unsigned i)
 	struct sim_sink sink;
 
 	group.asked[i] = sim->state.actors[i].task;
+	sim->state.actors[i].stalls = false;
 	sink_init(&sink, sim, sim->scenario->cast[i].node, &group);
 	run_units(&sink);
 	if (sink.results[0].verdict == UNIT_WON) {
@@ -495,6 +496,15 @@ static void pass_time(struct sim *sim, enum sim_cut done, bool paused)
 			settle_ask(sim, i);
 }
 
+/* Whoever was just answered is paused with that until its lease is over, and then anybody may be quicker. */
+static void stall(struct sim *sim, unsigned i)
+{
+	struct sim_actor *actor = &sim->state.actors[i];
+
+	actor->stalls = actor->state == SIM_ASKING;
+	pass_time(sim, CUT_NOT_DONE, /* paused= */ true);
+}
+
 /* Of a user's scenario: what nobody has to wait for. */
 static void go_on(struct sim *sim)
 {
@@ -507,7 +517,7 @@ static void go_on(struct sim *sim)
 			sim_ask(&actor->task.task, &ask, &memory);
 			if (reads_only(&memory))
 				read_now(sim, i);
-			else if (sim->scenario->user->is_eager(sim, i))
+			else if (!actor->stalls && sim->scenario->user->is_eager(sim, i))
 				write_now(sim, i);
 			else
 				break;
@@ -535,6 +545,8 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 		break;
 	case EDGE_ACT:
 		end_act(sim, edge.who, edge.how);
+		if (edge.mask)
+			stall(sim, edge.who);
 		break;
 	case EDGE_BEAT:
 		beat(sim, edge.who, edge.how);

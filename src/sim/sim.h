@@ -24,6 +24,8 @@
  *   LAND(which)            what a service was asked for, and gave no answer about, happens after all
  *   AGAIN(actor, which)    of the rounds that it could begin now, this one
  *   TIME                   free of charge where nothing else goes on; otherwise somebody is paused past the end of a lease
+ *   ACT(actor, stalls)     it is answered, and whoever asked stands still with that until its lease is over; what it then writes, it writes
+ *                          at any time: its fence is all that stops it
  *
  * An executed group is kept as data: it is run, its verdicts are noted, and it is rolled back until its COMMIT
  * runs it again. Since its subjects are locked, it then meets the same rows; the simulator checks that.
@@ -186,6 +188,7 @@ struct sim_actor {
 	bool overrun;                 /* the call under way goes on without its lease, and is not renewed any more */
 	bool wrote;                   /* something that it began stands in the store */
 	bool answered;                /* and its call was answered since */
+	bool stalls;                  /* that was before its lease was over, and it has not written since */
 	union sim_task task;
 };
 
@@ -245,7 +248,7 @@ struct sim_edge {
 	unsigned char who; /* actor or node */
 	unsigned char
 		how; /* enum sim_commit, enum sim_act, or 1: lands (or: what is under way outside is done), 0: not */
-	unsigned char mask; /* actors of a group; of a user's TIME: somebody is paused */
+	unsigned char mask; /* actors of a group; of a user's TIME: somebody is paused; of a user's ACT: it stalls */
 };
 
 struct sim {

@@ -74,8 +74,9 @@ uint64_t sim_hash(struct sim *sim)
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
 		const struct sim_actor *actor = &state->actors[i];
 
-		hash = hash_mix(hash, actor->state * 8u + actor->ask + (sim->scenario->user ? actor->wrote * 64u : 0) +
-					      (sim->scenario->user ? actor->answered * 128u : 0));
+		hash = hash_mix(hash,
+				actor->state * 8u + actor->ask + (sim->scenario->user ? actor->wrote * 64u : 0) +
+					(sim->scenario->user ? actor->answered * 128u + actor->stalls * 256u : 0));
 		if (actor->state == SIM_DEAD || (actor->state == SIM_DONE && sim->scenario->cast[i].recurring))
 			continue;
 		if (sim_is_acting(actor))

@@ -43,7 +43,7 @@ static bool add_of_actor(struct sim *sim, unsigned i, struct edge_list *list)
 	for (unsigned how = 0; how < SIM_ACTS_N && ask.kind == ASK_ACT; how++)
 		if (user->allows(sim, &ask.act, how))
 			PUT_EDGE(sim, list, EDGE_ACT, i, how, 0);
-	return ask.kind == ASK_COMMIT || ask.kind == ASK_ACT;
+	return (ask.kind == ASK_COMMIT && !actor->stalls) || ask.kind == ASK_ACT;
 }
 
 /* On this node, or on any (SIM_NODES_MAX): has somebody begun something, or a call under way that may be cut off? */
@@ -79,6 +79,22 @@ static void add_time(struct sim *sim, bool rests, struct edge_list *list)
 		PUT_EDGE(sim, list, EDGE_TIME, 0, how, /* paused= */ 1);
 }
 
+/* Once it is enough: what was answered is done, and that it is told is tried with the others. */
+static void add_stalls(struct sim *sim, struct edge_list *list)
+{
+	if (!sim->state.left.lapses || !sim->state.left.mishaps || sim->scenario->user->lease_end(sim) == INT64_MAX)
+		return;
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		struct act_call call;
+
+		if (!sim_is_acting(&sim->state.actors[i]))
+			continue;
+		call = sim_call_of(&sim->state.actors[i]);
+		if (sim->scenario->user->allows(sim, &call, SIM_ACT_OK))
+			PUT_EDGE(sim, list, EDGE_ACT, i, SIM_ACT_OK, /* stalls= */ 1);
+	}
+}
+
 static void add_crashes(struct sim *sim, struct edge_list *list)
 {
 	if (!sim->state.left.crashes || !sim->state.left.mishaps)
@@ -104,4 +120,5 @@ void sim_user_edges(struct sim *sim, struct edge_list *list)
 		PUT_EDGE(sim, list, EDGE_LAND, 0, which, 0);
 	add_time(sim, !goes_on, list);
 	add_crashes(sim, list);
+	add_stalls(sim, list);
 }

@@ -176,7 +176,9 @@ static void scribe_before(struct explore_listener *base, struct sim *sim, struct
 	x->now_ms = sim->state.now.ms;
 	look_at_calls(x, sim);
 	if (edge.kind == EDGE_ACT && x->calls[edge.who].service)
-		note_outcome(x, x->calls[edge.who].service, trial_may_of(edge.how));
+		/* When whoever stalls goes on, a test cannot say: there it has not heard. */
+		note_outcome(x, x->calls[edge.who].service,
+			     edge.mask ? OUTCOME_PAUSE + CUT_DONE : trial_may_of(edge.how));
 	if (edge.kind == EDGE_LAND) {
 		const struct trial_effect *late = &trial_ledger(sim)->late[edge.how];
 

@@ -301,7 +301,7 @@ static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
 	     fire->step->step_key, fire->requester, x->was.entity);
 }
 
-static void tell_act(struct teller *x, enum sim_act how)
+static void tell_act(struct teller *x, enum sim_act how, bool stalls)
 {
 	static const char *const words[SIM_ACTS_N] = {
 		[SIM_ACT_OK] = "does it, and says so",
@@ -318,7 +318,8 @@ static void tell_act(struct teller *x, enum sim_act how)
 
 	if (c && c->role == ROLE_ASK && how == SIM_ACT_OK)
 		said = "answers what is asked";
-	tell(x, c ? c->service->action->name : "a service", NULL, 0, "%s", said);
+	tell(x, c ? c->service->action->name : "a service", NULL, 0, "%s%s", said,
+	     stalls ? "; whoever called stands still with that until its lease is over" : "");
 }
 
 static void tell_time(struct teller *x, struct sim *sim, struct sim_edge edge)
@@ -375,7 +376,7 @@ static void tell_edge(struct teller *x, struct sim *sim, struct sim_edge edge)
 		tell_click(x, sim, edge.who);
 		break;
 	case EDGE_ACT:
-		tell_act(x, edge.how);
+		tell_act(x, edge.how, edge.mask);
 		break;
 	case EDGE_TIME:
 		tell_time(x, sim, edge);

@@ -17,8 +17,9 @@ def on_page(text):
 			yield value["workflow"], text[match.start():match.start() + end]
 
 
-def every(root, folder, hapax):
-	"""Each that is valid: where it stands, its workflow, its file (those of pages are written into the folder), and its world or None."""
+def every(root, folder, hapax, tests=False):
+	"""Each that is valid: where it stands, its workflow, its file (those of pages are written into the folder), and its world or None. With
+	tests: those of tests/explore, too."""
 	pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sorted((root / "examples").glob("*/README.md"))]
 	for page in pages:
 		for n, (name, text) in enumerate(on_page(page.read_text())):
@@ -26,7 +27,7 @@ def every(root, folder, hapax):
 			path.write_text(text)
 			if subprocess.run([hapax, "check", "--json", path], capture_output=True).returncode == 0:
 				yield str(page.relative_to(root)), name, path, None
-	for file in sorted((root / "examples").glob("**/*.json")):
+	for file in sorted([*(root / "examples").glob("**/*.json"), *((root / "tests/explore").glob("**/*.json") if tests else [])]):
 		if '"workflow"' not in file.read_text() or file.name.endswith((".world.json", ".test.json")):
 			continue
 		world = file.with_suffix(".world.json")
