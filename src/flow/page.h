@@ -7,11 +7,13 @@
  *   line of the page     … WHERE <the index> AND id > ?after AND <it is of the slice> AND status = ? ORDER BY id LIMIT ?
  *   line after it        how many there are in the slice, and where it ends: the cursor, if the page is not full
  *
- * A walk begins and ends with whole keys of its index: then there is one index that has its order, and no statistics by which another
- * one would look better (with `workspace = ?1` in its place the primary key has the same order). SQLite stops where the walk ends.
- * PostgreSQL stops only where the first column differs: the end of a workflow, of a value or of a slice it does not see, and would go
- * through all that comes after it, up to the end of the workspace. So there a walk has no end but its LIMIT and its workspace, and what
- * it has read too much, at most a slice of entries of the index, is left out by a query around it.
+ * SQLite is asked for what the index begins with, and for a range of subjects: it goes there and stops there. (Of a comparison of whole
+ * keys it would see the first column alone, since `subject` is the rowid, and go through all before a page to come to it.)
+ * On PostgreSQL a walk begins with a whole key of its index: then there is one index that has its order, and no statistics by which
+ * another one would look better (with `workspace = ?1` in its place the primary key has the same order). It stops only where the
+ * first column differs: the end of a workflow, of a value or of a slice it does not see, and would go through all that comes after it,
+ * up to the end of the workspace. So there a walk has no end but its LIMIT and its workspace, and what it has read too much, at most
+ * a slice of entries of the index, is left out by a query around it.
  */
 #pragma once
 
@@ -21,18 +23,18 @@
 /* Columns of the line after the page. */
 enum { SLICE_N, SLICE_END };
 
-#define PAGE_TOP "9223372036854775807"
-#define PAGE_BOTTOM "-9223372036854775807"
-
 /*
  * a: the name of the table in the query. lead(a): the columns of the index before `subject`, the workspace first, which is ?1; is: what
  * they have to be; base: what else the index is of; order(a): that of the walk.
  */
-#define KEY_OF(a, lead) "(" lead(a) ", " a ".subject)"
-#define FROM_UP(a, lead, is, from) " WHERE " KEY_OF(a, lead) " > (" is ", " from ")"
-#define FROM_DOWN(a, lead, is, from) " WHERE " KEY_OF(a, lead) " < (" is ", " from ")"
-#define END_UP(a, lead, is, to) " AND " KEY_OF(a, lead) " <= (" is ", " to ")"
-#define END_DOWN(a, lead, is, to) " AND " KEY_OF(a, lead) " >= (" is ", " to ")"
+#define FROM_(a, lead, is, to, from)                                                                                   \
+	"{postgres} WHERE (" lead(a) ", " a ".subject) " to " (" is ", " from                                          \
+				     "){end}{sqlite} WHERE (" lead(a) ") = (" is ") AND " a ".subject " to " " from    \
+								      "{end}"
+#define FROM_UP(a, lead, is, from) FROM_(a, lead, is, ">", from)
+#define FROM_DOWN(a, lead, is, from) FROM_(a, lead, is, "<", from)
+#define END_UP(a, to) " AND " a ".subject <= " to
+#define END_DOWN(a, to) " AND " a ".subject >= " to
 #define LEAD_ALL(a) a ".workspace"
 #define LEAD_WORKFLOW(a) a ".workspace, " a ".workflow"
 #define ALL_UP(a) a ".workspace, " a ".subject"
@@ -41,18 +43,15 @@ enum { SLICE_N, SLICE_END };
 #define WORKFLOW_DOWN(a) a ".workspace DESC, " a ".workflow DESC, " a ".subject DESC"
 
 /* At most `most` rows after `from`, with `rest` on PostgreSQL: what is asked of those that are of the walk. */
-#define SLICE_(table, a, lead, is, walk, end, near, base, order, most, rest)                                           \
+#define SLICE_(table, a, lead, is, walk, near, base, order, most, rest)                                                \
 	"(SELECT " lead(a) ", " a ".subject FROM {postgres}(SELECT " lead(                                             \
-		a) ", " a ".subject FROM {end}" table " " a walk "{sqlite}" end "{end}{postgres} AND " a               \
-		   ".workspace " near " ?1{end}" base " ORDER BY " order(a) " LIMIT " most "{postgres}) AS " a         \
-									    " WHERE (" lead(a) ") " near " (" is       \
-											       ")" rest "{end})"
+		a) ", " a ".subject FROM {end}" table " " a walk "{postgres} AND " a ".workspace " near                \
+		   " ?1{end}" base " ORDER BY " order(a) " LIMIT " most "{postgres}) AS " a                            \
+							 " WHERE (" lead(a) ") " near " (" is ")" rest "{end})"
 #define SLICE_UP(table, a, lead, is, from, base, order, most, rest)                                                    \
-	SLICE_(table, a, lead, is, FROM_UP(a, lead, is, from), END_UP(a, lead, is, PAGE_TOP), "<=", base, order, most, \
-	       rest)
+	SLICE_(table, a, lead, is, FROM_UP(a, lead, is, from), "<=", base, order, most, rest)
 #define SLICE_DOWN(table, a, lead, is, from, base, order, most, rest)                                                  \
-	SLICE_(table, a, lead, is, FROM_DOWN(a, lead, is, from), END_DOWN(a, lead, is, PAGE_BOTTOM), ">=", base,       \
-	       order, most, rest)
+	SLICE_(table, a, lead, is, FROM_DOWN(a, lead, is, from), ">=", base, order, most, rest)
 /* The slice of a list. */
 #define LISTED_UP(table, a, lead, is, base, order, rest)                                                               \
 	SLICE_UP(table, a, lead, is, "?2", base, order, LIST_SLICE_SQL, rest)
@@ -68,21 +67,20 @@ enum { SLICE_N, SLICE_END };
 	"{postgres} JOIN " found " AS f ON f.subject = " a ".subject ORDER BY " order("f") "{end}"
 #define PAGE_UP(table, a, lead, is, base, order)                                                                       \
 	PAGE_OF(a, SLICE_UP(table, a, lead, is, "?2", base, order, "?3", ""), order)                                   \
-	"{sqlite}" FROM_UP(a, lead, is, "?2") END_UP(a, lead, is, PAGE_TOP) base " ORDER BY " order(a) " LIMIT ?3{end}"
+	"{sqlite}" FROM_UP(a, lead, is, "?2") base " ORDER BY " order(a) " LIMIT ?3{end}"
 #define PAGE_DOWN(table, a, lead, is, base, order)                                                                     \
 	PAGE_OF(a, SLICE_DOWN(table, a, lead, is, "?2", base, order, "?3", ""), order)                                 \
-	"{sqlite}" FROM_DOWN(a, lead, is, "?2") END_DOWN(a, lead, is, PAGE_BOTTOM) base                                \
-		" ORDER BY " order(a) " LIMIT ?3{end}"
+	"{sqlite}" FROM_DOWN(a, lead, is, "?2") base " ORDER BY " order(a) " LIMIT ?3{end}"
 #define OF_STATUS(a, order) " AND" STATUS_IS(a ".subject") " ORDER BY " order(a) " LIMIT ?3"
 #define STATUS_UP(table, a, lead, is, base, order)                                                                     \
 	PAGE_OF(a, LISTED_UP(table, a, lead, is, base, order, OF_STATUS(a, order)), order)                             \
 	"{sqlite}" FROM_UP(a, lead, is, "?2")                                                                          \
-		END_UP(a, lead, is, LISTED_END(LISTED_UP(table, a, lead, is, base, order, ""), "max")) base            \
+		END_UP(a, LISTED_END(LISTED_UP(table, a, lead, is, base, order, ""), "max")) base                      \
 		OF_STATUS(a, order) "{end}"
 #define STATUS_DOWN(table, a, lead, is, base, order)                                                                   \
 	PAGE_OF(a, LISTED_DOWN(table, a, lead, is, base, order, OF_STATUS(a, order)), order)                           \
 	"{sqlite}" FROM_DOWN(a, lead, is, "?2")                                                                        \
-		END_DOWN(a, lead, is, LISTED_END(LISTED_DOWN(table, a, lead, is, base, order, ""), "min")) base        \
+		END_DOWN(a, LISTED_END(LISTED_DOWN(table, a, lead, is, base, order, ""), "min")) base                  \
 		OF_STATUS(a, order) "{end}"
 /* The line after the page; end: max or min. */
 #define SLICE_LINE(slice, end) "SELECT count(*), " end "(slice.subject) FROM " slice " AS slice"
