@@ -8,6 +8,7 @@
 
 #include "base/id.h"
 #include "engine/engine.h"
+#include "flow/probe.h"
 #include "flow/single.h"
 #include "serve/problem.h"
 #include "serve/router.h"
@@ -220,6 +221,7 @@ void api_entity_show(struct http_call *call);
 void api_entity_list(struct http_call *call);
 void api_entity_fire(struct http_call *call);
 void api_entity_resolve(struct http_call *call);
+void api_entity_probe(struct http_call *call);
 void api_entity_data(struct http_call *call);
 void api_history(struct http_call *call);
 void api_evidence(struct http_call *call);
@@ -238,6 +240,9 @@ void api_run_migrate(struct http_call *call);
 void api_run_event(struct http_call *call);
 void api_run_approve(struct http_call *call);
 void api_run_resolve(struct http_call *call);
+void api_run_probe(struct http_call *call);
+/* {"outcome", "output", "detail"}: what a probe says */
+void api_write_probed(struct strbuf *text, enum probe_says says, struct slice output);
 /* Their own door: a signature in place of an API key. */
 bool api_hook_admit(struct http_call *call);
 void api_hook(struct http_call *call);

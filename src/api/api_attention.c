@@ -1,12 +1,24 @@
-/* GET /attention: what waits for a person, of every kind, the oldest first (flow/attention.h). */
+/* GET /attention: what waits for a person, of every kind, the oldest first, or that with the most money (flow/attention.h). */
 #include "api/api_list.h"
 #include "base/json_walk.h"
+#include "base/sortable.h"
 #include "flow/attention.h"
+#include "gate/sight.h"
 
 static void attention_build_list(struct api_query *query, struct unit *unit)
 {
-	attention_list(unit, &(struct attention_filter){api_workspace(query->call), query->name, query->number,
-							query->subject, query->limit + 1});
+	struct slice workspace = api_workspace(query->call);
+
+	attention_list(unit,
+		       &(struct attention_filter){
+			       .workspace = workspace,
+			       .kind = query->name,
+			       .place = query->number,
+			       .subject = query->subject,
+			       .limit = query->limit + 1,
+			       .by_money = slice_is(query->status_wanted, "money"),
+			       .operator_asks = query->call->scope == ROUTE_ADMIN && slice_is(workspace, "default"),
+		       });
 }
 
 /* How ids of such subjects begin; NULL: an entity, which has a name. */
@@ -54,6 +66,42 @@ static void add_reason(struct strbuf *text, bool of_run, const struct db_rows *r
 	json_more_json(text, "detail", what.raw);
 }
 
+/* Of an attribute it is exact; what has none is null. */
+static void add_money(struct strbuf *text, const struct db_rows *rows, size_t i)
+{
+	const struct db_value *amount = db_cell(rows, i, ATTENTION_AMOUNT);
+	int64_t money = db_cell(rows, i, ATTENTION_MONEY)->i;
+
+	json_more(text, "money");
+	if (amount->type != DB_NULL && amount->s.n && amount->s.p[0] == SORTABLE_NUMBER &&
+	    sortable_json(amount->s, text))
+		return;
+	if (money)
+		strbuf_add_int(text, money);
+	else
+		strbuf_add_str(text, "null");
+}
+
+/* A request that a gate holds: what it is called by, and all that is known of it. */
+static void add_request(struct strbuf *text, const struct db_rows *rows, size_t i)
+{
+	static const struct row_member place[] = {{"version", ROW_INT, .at = ATTENTION_VERSION}, {.name = NULL}};
+	static const struct row_member since[] = {{"since", ROW_TIME, .at = ATTENTION_SINCE}, {.name = NULL}};
+	struct gate_sight sight;
+
+	gate_read_sight(rows, i, ATTENTION_RECORD, &sight);
+	json_more_word(text, "id", sight.key_text[0] ? sight.key_text : "-");
+	json_more_word(text, "workflow", NULL);
+	json_more_word(text, "status", "held");
+	row_json_cells(text, place, rows, i);
+	json_more_word(text, "step", sight.endpoint);
+	json_more_word(text, "detail", "a gate has sent it, and knows of no answer");
+	row_json_cells(text, since, rows, i);
+	json_more_word(text, "money", NULL);
+	json_more(text, "request");
+	gate_sight_json(text, &sight);
+}
+
 static void attention_add_item(struct api_query *query, const struct db_rows *rows, size_t i)
 {
 	static const struct row_member kind[] = {{"kind", ROW_TEXT, .at = ATTENTION_KIND}, {.name = NULL}};
@@ -67,18 +115,26 @@ static void attention_add_item(struct api_query *query, const struct db_rows *ro
 
 	strbuf_add_char(text, '{');
 	row_json_cells(text, kind, rows, i);
-	add_id(text, prefix, rows, i);
-	row_json_cells(text, where, rows, i);
-	add_reason(text, prefix && strcmp(prefix, "run") == 0, rows, i);
-	row_json_cells(text, since, rows, i);
+	if (slice_is(db_cell(rows, i, ATTENTION_KIND)->s, "held_request")) {
+		add_request(text, rows, i);
+	} else {
+		add_id(text, prefix, rows, i);
+		row_json_cells(text, where, rows, i);
+		add_reason(text, prefix && strcmp(prefix, "run") == 0, rows, i);
+		row_json_cells(text, since, rows, i);
+		add_money(text, rows, i);
+	}
 	strbuf_add_char(text, '}');
 }
 
+static const char *const orders[] = {"age", "money", NULL};
+
 const struct api_list api_attention = {
 	.build = attention_build_list,
-	.filters = {FILTER_WORD("kind", name, attention_kinds, "kind of what waits")},
+	.filters = {FILTER_WORD("kind", name, attention_kinds, "kind of what waits"),
+		    FILTER_WORD("order", status_wanted, orders, "order")},
 	.cursor = CURSOR_PLACE,
-	.column = ATTENTION_SINCE,
+	.column = ATTENTION_PLACE,
 	.column_subject = ATTENTION_SUBJECT,
 	.start = INT64_MIN,
 	.add = attention_add_item,

@@ -38,6 +38,7 @@ void api_session_end(struct http_call *call);
 /* For pages of its own (api_dashboard_lists.c). */
 extern const struct api_list api_function_list, api_bulk_list;
 void api_run_sent(struct http_call *call);
+void api_entity_sent(struct http_call *call);
 /* Of gates whose records are in this store (api_gate_records.c). */
 void api_gate_records(struct http_call *call);
 void api_gate_resolve(struct http_call *call);
@@ -46,6 +47,6 @@ void api_standing(struct http_call *call);
 void api_findings(struct http_call *call);
 void api_definition_places(struct http_call *call); /* what its picture has where */
 
-#define DASHBOARD_ROUTES 17
+#define DASHBOARD_ROUTES 18
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

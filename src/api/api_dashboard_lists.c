@@ -1,10 +1,13 @@
 /*
- * For pages of the dashboard alone: functions, with who polls for them and what is due of them; bulks, the newest first; and what a run's
- * step was sent under. All are of whoever asks: of his workspace.
+ * For pages of the dashboard alone: functions, with who polls for them and what is due of them; bulks, the newest first; and what was
+ * sent under which key by a step that is in doubt. All are of whoever asks: of his workspace.
  */
 #include "api/api_dashboard.h"
 #include "api/api_list.h"
 #include "base/json_string.h"
+#include "engine/runs.h"
+#include "flow/call_key.h"
+#include "flow/run_ask.h"
 
 /* ---- functions ---- */
 
@@ -117,40 +120,109 @@ const struct api_list api_bulk_list = {
 
 /* ---- what was sent ---- */
 
-DB_STMT(stmt_sent, "dashboard_sent", "ti", "iiiit",
-	"SELECT attempt, redo, step_started_at, CASE WHEN renamed IS NULL THEN 0 ELSE 1 END, trace FROM hx_run"
-	" WHERE workspace = ?1 AND subject = ?2 AND expired = 0");
-enum { SENT_ATTEMPT, SENT_REDO, SENT_AT, SENT_RENAMED, SENT_TRACE };
+#define SENT_BYTES_MAX (64u << 20)
 
-static void sent_read(struct unit *unit, struct slice workspace, int64_t subject)
+/* step, key and body are of a call that is in doubt: with the key somebody can look on the other side. */
+static void sent_write(struct strbuf *text, struct slice step, struct slice key, struct slice body, bool probe)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_sent, db_text(workspace), db_int(subject));
+	json_more_text(text, "step", step);
+	json_more_text(text, "key", key);
+	json_more_json(text, "body", body);
+	json_more_bool(text, "probe", probe);
 }
 
-static enum hx_code sent_answered(struct api_query *query, const struct unit_result *result)
+static enum hx_code sent_of_run(struct api_query *query, const struct unit_result *result, struct arena *arena)
 {
 	static const struct row_member members[] = {
-		{"attempt", ROW_INT, .at = SENT_ATTEMPT}, {"redo", ROW_INT, .at = SENT_REDO},
-		{"startedAt", ROW_TIME, .at = SENT_AT},   {"renamed", ROW_BOOL, .at = SENT_RENAMED},
-		{"trace", ROW_TEXT, .at = SENT_TRACE},    {.name = NULL},
+		{"attempt", ROW_INT, .at = offsetof(struct run_row, attempt)},
+		{"startedAt", ROW_TIME, .at = offsetof(struct run_row, step_started_at)},
+		{"trace", ROW_TEXT, .at = offsetof(struct run_row, trace)},
+		{.name = NULL},
 	};
+	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
+	struct run_sent sent;
+	struct run_row row;
+	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, arena, &row);
 
-	if (result->rows[0].n == 0)
-		return HX_NOT_FOUND;
+	if (!code)
+		code = row.expired ? HX_NOT_FOUND : run_sent_of(&row, arena, &sent);
+	if (code)
+		return code == HX_CONFIG_ERROR ? HX_BUSY : code;
 	strbuf_add_char(&query->text, '{');
-	row_json_cells(&query->text, members, &result->rows[0], 0);
+	row_json_struct(&query->text, members, &row);
+	sent_write(&query->text, sent.step ? slice_str(sent.step->name) : slice_of(NULL, 0), sent.key, sent.body,
+		   sent.action && row.undo < 0 && sent.action->probe);
 	strbuf_add_char(&query->text, '}');
 	return HX_OK;
 }
 
+static enum hx_code sent_answered(struct api_query *query, const struct unit_result *result)
+{
+	struct arena arena;
+	enum hx_code code;
+
+	arena_init(&arena, SENT_BYTES_MAX);
+	code = sent_of_run(query, result, &arena);
+	arena_release(&arena);
+	return code;
+}
+
 void api_run_sent(struct http_call *call)
 {
-	struct api_query sent = {.call = call, .read = sent_read, .answered = sent_answered};
+	struct api_query sent = {.call = call, .read = run_read, .answered = sent_answered};
 	struct api_query *query;
 
 	if (!api_run_id(call, &sent.subject))
 		return;
 	query = api_query_new(&sent);
+	if (query)
+		api_query_read(query);
+}
+
+static void claim_build(struct api_query *query, struct unit *unit)
+{
+	entity_read(unit, &(struct entity_ref){.machine = query->machine,
+					       .workspace = api_workspace(query->call),
+					       .name = call_param(query->call, "id")});
+}
+
+/* Of a claim that is held. */
+static enum hx_code claim_answered(struct api_query *query, const struct unit_result *result)
+{
+	const struct db_rows *rows = &result->rows[0];
+	const struct workflow *w = query->machine->workflow;
+	struct slice key = {0}, step = {0}, input = {0};
+	bool probe = false;
+
+	if (rows->n == 0)
+		return HX_NOT_FOUND;
+	if (slice_is(db_cell(rows, 0, ENTITY_OWNER)->s, SUBJECT_HELD)) {
+		struct slice requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
+		const struct step *claimed;
+
+		step = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s;
+		input = db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s;
+		key = entity_call_key(db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_EFFORT)->i, step,
+				      query->call->arena);
+		claimed = workflow_step(w, step, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, requester);
+		if (claimed) {
+			const struct action *action = workflow_view(w, claimed, requester)->action;
+
+			probe = action && action->probe;
+		}
+	}
+	strbuf_add_char(&query->text, '{');
+	sent_write(&query->text, step, key, input, probe);
+	strbuf_add_char(&query->text, '}');
+	return HX_OK;
+}
+
+void api_entity_sent(struct http_call *call)
+{
+	struct api_query sent = {
+		.call = call, .build = claim_build, .answered = claim_answered, .machine = api_machine(call)};
+	struct api_query *query = sent.machine ? api_query_new(&sent) : NULL;
+
 	if (query)
 		api_query_read(query);
 }

@@ -287,6 +287,14 @@ static void write_fired(const void *of, struct strbuf *text)
 	strbuf_add_char(text, '}');
 }
 
+/* A question has changed nothing: it tells what it was told. */
+static void write_asked(const void *of, struct strbuf *text)
+{
+	const struct entity_step *s = ((const struct fired *)of)->step;
+
+	api_write_probed(text, s->says, s->output);
+}
+
 static void write_changed(const void *of, struct strbuf *text)
 {
 	const struct fired *fired = of;
@@ -301,7 +309,7 @@ static void respond_fired(struct fire *fire)
 	const struct entity_step *s = &fire->fire.step;
 	struct fired fired = {s, s->status, s->version, s->updated_at};
 
-	api_tell(fire->call, &(struct api_told){200, s->version, fire->write, &fired});
+	api_tell(fire->call, &(struct api_told){200, s->rq->mode == STEP_ASK ? 0 : s->version, fire->write, &fired});
 }
 
 static void entities_add_record(struct step_along *along, const struct entity_step *s, const char *status,
@@ -373,7 +381,7 @@ static void fire_start(struct http_call *call, const struct step_request *rq, st
 		return;
 	}
 	fire->call = call;
-	fire->write = rq->mode == STEP_CHANGE ? write_changed : write_fired;
+	fire->write = rq->mode == STEP_CHANGE ? write_changed : rq->mode == STEP_ASK ? write_asked : write_fired;
 	fire->fire.rq = *rq;
 	fire->fire.rq.ref.workspace = api_workspace(call);
 	fire->fire.rq.ref.name = call_param(call, "id");
@@ -412,6 +420,14 @@ void api_entity_resolve(struct http_call *call)
 		return;
 	rq.mode = done ? STEP_RESOLVE_DONE : STEP_RESOLVE_NOT_DONE;
 	fire_start(call, &rq, body, "output");
+}
+
+void api_entity_probe(struct http_call *call)
+{
+	struct step_request rq = {.mode = STEP_ASK, .ref.machine = api_machine(call)};
+
+	if (rq.ref.machine && has_step(call, rq.ref.machine->workflow))
+		fire_start(call, &rq, json_trust(slice_str("{}")), "input");
 }
 
 void api_entity_data(struct http_call *call)

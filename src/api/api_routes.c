@@ -35,6 +35,9 @@ static const struct route routes[] = {
 	 "Says what became of a claim that is held for a person.",
 	 .id = "resolveClaim", .body = "StepResolution", .answers = {{200, "Fired"}}, .etag = true,
 	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_STALE_FENCE, HX_INVALID, HX_ACTION_FAILED}},
+	{"POST", "/api/v1/entities/{workflow}/{id}/steps/{step}/probe", api_entity_probe, ROUTE_EXECUTE,
+	 "Asks the probe of a claim that is held; nothing is changed.",
+	 .id = "probeClaim", .answers = {{200, "Probed"}}, .errors = {HX_WRONG_STATUS}},
 	{"POST", "/api/v1/entities/{workflow}/{id}/data", api_entity_data, ROUTE_EXECUTE, "Changes an entity's data.",
 	 .id = "changeData", .body = "DataChange", .answers = {{200, "Entity"}}, .etag = true,
 	 .errors = {HX_METHOD_NOT_ALLOWED, HX_CLAIM_FAILED, HX_IN_DOUBT, HX_CONCURRENCY_ERROR, HX_OUTCOME_UNKNOWN}},
@@ -47,7 +50,7 @@ static const struct route routes[] = {
 	 .id = "getWhy", .answers = {{200, "Explanation"}}, .errors = {HX_RUN_EXPIRED}},
 
 	{"GET", "/api/v1/attention", api_list_start, ROUTE_READ, "Lists all that waits for a person, the oldest first.",
-	 .of = &api_attention, .id = "listAttention", .query = {{"kind", "AttentionKind"}, PAGE}, .answers = {{200, "AttentionPage"}}},
+	 .of = &api_attention, .id = "listAttention", .query = {{"kind", "AttentionKind"}, {"order", "AttentionOrder"}, PAGE}, .answers = {{200, "AttentionPage"}}},
 
 	{"GET", "/api/v1/definitions", api_definition_list, ROUTE_READ, "Lists the workflows in force.",
 	 .id = "listDefinitions", .answers = {{200, "DefinitionPage"}}},
@@ -106,6 +109,9 @@ static const struct route routes[] = {
 	 "Says what became of a step that is UNKNOWN.",
 	 .id = "resolveStep", .body = "StepResolution", .answers = {{200, "RunMoved"}}, .etag = true,
 	 .errors = {HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RESTARTED, HX_RUN_EXPIRED}},
+	{"POST", "/api/v1/workflow-runs/{id}/steps/{step}/probe", api_run_probe, ROUTE_EXECUTE,
+	 "Asks the probe of a step that is UNKNOWN; nothing is changed.",
+	 .id = "probeStep", .answers = {{200, "Probed"}}, .errors = {HX_WRONG_STATUS, HX_RUN_EXPIRED}},
 
 	{"GET", "/api/v1/workflow-runs/{id}/why", api_run_why, ROUTE_READ, "Says what a run is waiting for.",
 	 .id = "getRunWhy", .answers = {{200, "Explanation"}}, .errors = {HX_RUN_EXPIRED}},

@@ -1,6 +1,7 @@
 /*
  * What callers do to a run: cancel, retry, pause, resume, migrate, send an event, decide an approval, say what became of a step that
- * is UNKNOWN. All of them are one task (flow/run_verb.h), and differ in what they read from the request.
+ * is UNKNOWN. All of them are one task (flow/run_verb.h), and differ in what they read from the request. And, for who has to say it: what
+ * the probe of that step says now (flow/run_ask.h), which changes nothing.
  *
  *   request ─▶ (approval: read the run for its entry_lock ─▶ take it) ─▶ the verb, in the run's lane ─▶ (release) ─▶ answer
  */
@@ -12,6 +13,7 @@
 #include "base/json_write.h"
 #include "engine/runs.h"
 #include "flow/function.h"
+#include "flow/run_ask.h"
 #include "flow/run_verb.h"
 #include "wire/loop.h"
 
@@ -452,4 +454,51 @@ void api_run_resolve(struct http_call *call)
 	    api_version(call, body, &rq.version) && api_reason(call, body, &rq.reason) &&
 	    read_output(call, body, "output", &rq.data))
 		verb_start(call, &rq);
+}
+
+struct probe_call {
+	struct api_task task;
+	struct run_ask ask;
+};
+
+void api_write_probed(struct strbuf *text, enum probe_says says, struct slice output)
+{
+	static const char *const words[] = {
+		[PROBE_UNKNOWN] = "unknown", [PROBE_DONE] = "done", [PROBE_NOT_DONE] = "not_done"};
+
+	strbuf_add_char(text, '{');
+	json_more_text(text, "outcome", slice_str(words[says]));
+	json_more_json(text, "output", says == PROBE_DONE ? output : slice_of(NULL, 0));
+	json_more_text(text, "detail", says == PROBE_UNKNOWN ? output : slice_of(NULL, 0));
+	strbuf_add_char(text, '}');
+}
+
+static void write_probe(const void *of, struct strbuf *text)
+{
+	const struct run_ask *ask = of;
+
+	api_write_probed(text, ask->says, ask->output);
+}
+
+static void probe_done(struct seat *seat, enum hx_code code)
+{
+	struct probe_call *pc = (struct probe_call *)seat;
+
+	api_task_end(&pc->task, code, pc->ask.detail ? pc->ask.detail : runs_detail(code),
+		     &(struct api_told){200, 0, write_probe, &pc->ask});
+}
+
+void api_run_probe(struct http_call *call)
+{
+	struct probe_call *pc;
+	int64_t subject;
+
+	if (!api_run_id(call, &subject))
+		return;
+	pc = api_task_new(call, sizeof *pc, VERB_BYTES_MAX, probe_done);
+	if (!pc)
+		return;
+	run_ask_init(&pc->ask, subject, api_workspace(call), call_param(call, "step"),
+		     runs_policy(api_parts(call)->runs), &pc->task.arena);
+	api_task_start(&pc->task, &pc->ask.task, (uint64_t)subject);
 }

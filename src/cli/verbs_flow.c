@@ -39,6 +39,7 @@
 
 #define ENTITY_MOVED \
 	LINE("{entity/workflow} {entity/id}: {entity/status}, version {entity/version}[\noutput: {output:raw}]")
+#define PROBED "the probe says: {outcome}[\noutput: {output:raw}][\n{detail}]"
 #define RUN_TEXT "[{definitionId} ]{id}: {status}, version {version}"
 #define BATCH_TEXT \
 	"{workflow} {id}: {status}, {+total} item[{total=1}|s]" \
@@ -161,6 +162,8 @@ const struct command verbs_flow[] = {
 	 .options = {OPTION("output", "JSON", "with done: what the action would have given back [default: null]",
 			    TO(JSON)), OPTION_VERSION, OPTION_REASON},
 	 .exits = {STEP_EXITS}},
+	{"entity", "probe", "WORKFLOW ID STEP", "asks the probe of a step whose claim is held; nothing is changed",
+	 "POST", ENTITIES "/{ID}/steps/{STEP}/probe", LINE(PROBED), .exits = {{HX_WRONG_STATUS, "nothing of it is held, or it has no probe"}}},
 	{"entity", "data", "WORKFLOW ID JSON", "merges an object into an entity's data; null takes a member away",
 	 "POST", ENTITIES "/{ID}/data", LINE("{workflow} {id}: {status}, version {version}"), {TO(JSON, "data")},
 	 .options = {OPTION("version", "N", "the version that was seen", TO(NUMBER, .min = 1), .needed = true)},
@@ -258,6 +261,9 @@ const struct command verbs_flow[] = {
 			    "with done: what the step would have given back; @FILE or - has it [default: null]",
 			    TO(JSON)), OPTION_VERSION, OPTION_REASON},
 	 .exits = {RUN_STATUS_EXIT}},
+
+	{"run", "probe", "RUN STEP", "asks the probe of a step whose outcome is unknown; nothing is changed",
+	 "POST", RUN "/steps/{STEP}/probe", LINE(PROBED), .exits = {RUN_STATUS_EXIT}},
 
 	/* ---- batches ---- */
 	{"batch", "start", "WORKFLOW | ID",
@@ -463,6 +469,7 @@ const struct command verbs_flow[] = {
 	      {"DETAIL", "{detail}"}),
 	 .options = {OPTION("kind", "KIND", "only those of this kind, such as failed_run [default: any]", TO(QUERY),
 			    .words = attention_kinds),
+		     OPTION("order", "ORDER", "age, or money: the most first [default: age]", TO(QUERY)),
 		     PAGE_OPTIONS}},
 	{0},
 };

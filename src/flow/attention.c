@@ -1,20 +1,10 @@
 /* See attention.h. One text lists and counts, so that what is counted is what is listed. */
 #include "flow/attention.h"
 
-const char *const attention_kinds[] = {"held_claim",
-				       "unknown_step",
-				       "failed_compensation",
-				       "failed_run",
-				       "approval",
-				       "paused_run",
-				       "parked_job",
-				       "parked_after_effect",
-				       "unknown_items",
-				       "stuck_teardown",
-				       "late_schedule",
-				       "held_function",
-				       "unpolled_function",
-				       NULL};
+const char *const attention_kinds[] = {
+	"held_claim",    "unknown_step",  "failed_compensation", "failed_run",    "approval",
+	"paused_run",    "parked_job",    "parked_after_effect", "unknown_items", "stuck_teardown",
+	"late_schedule", "held_function", "unpolled_function",   "held_request",  NULL};
 
 /* clang-format off */
 
@@ -56,7 +46,7 @@ const char *const attention_kinds[] = {"held_claim",
 #define JOBS(where, most) \
 	"SELECT CASE WHEN j.queue = 'after-effects' THEN 'parked_after_effect' ELSE 'parked_job' END, j.subject, j.workflow, '', s.status," \
 	" j.ended_at, CASE WHEN j.action = '' THEN j.queue ELSE j.action END, j.error, s.version" \
-	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE j.ended_at IS NOT NULL AND j.error IS NOT NULL AND j.run IS NULL" \
+	" FROM hx_job j CROSS JOIN hx_subject s WHERE s.id = j.subject AND j.ended_at IS NOT NULL AND j.error IS NOT NULL AND j.run IS NULL" \
 	" AND s.status = 'PARKED'" \
 	where("j", "") most
 #define BATCHES(where, most) \
@@ -75,16 +65,45 @@ const char *const attention_kinds[] = {"held_claim",
 	" OR c.text LIKE '%\"jitter\":null,\"from\":%' THEN 60000 ELSE 3660000 END" \
 	where("c", "") most
 
+/* The condition of hx_gate_record_held, and the moment as one value: see gate/record_look.c. */
+#define REQUESTS(where, most) \
+	"SELECT 'held_request', g.id, '', '', 'held', g.until, CAST(NULL AS text), CAST(NULL AS text), 1" \
+	" FROM hx_gate_record g WHERE g.held = 1 AND g.status = 1 AND g.until <= (SELECT hx_now_ms())" most
+
 /* Not by the index of a workspace, which has all of its runs: the sum is one that no index knows. */
 #define OF_WORKSPACE(table, more) " AND (" table ".workspace || '' = ?1" more ")"
 #define OF_ALL(table, more) ""
 
-DB_STMT(stmt_list, "attention_list", "ttiii", "titttitti",
-	"SELECT kind, subject, workflow, name, status, since, step, detail, version FROM ("
-	CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL "
-	PAUSED_FUNCTIONS(OF_WORKSPACE, "") " UNION ALL " UNPOLLED(OF_WORKSPACE, "") " UNION ALL "
-	JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") " UNION ALL " SCHEDULES(OF_WORKSPACE, "") ") x WHERE (?2 = '' OR kind = ?2) AND (since > ?3 OR (since = ?3 AND subject > ?4))"
-	" ORDER BY since, subject LIMIT ?5");
+#define OF_ONE \
+	CLAIMS(OF_WORKSPACE, "") " UNION ALL " RUNS(OF_WORKSPACE, "") " UNION ALL " PAUSED(OF_WORKSPACE, "") " UNION ALL " \
+	PAUSED_FUNCTIONS(OF_WORKSPACE, "") " UNION ALL " UNPOLLED(OF_WORKSPACE, "") " UNION ALL " \
+	JOBS(OF_WORKSPACE, "") " UNION ALL " BATCHES(OF_WORKSPACE, "") " UNION ALL " SCHEDULES(OF_WORKSPACE, "") " UNION ALL " \
+	REQUESTS(OF_WORKSPACE, " AND ?6 = 1")
+
+/* An attribute in whole units: 10^18 and more are one, and so are all below 1 (base/sortable.h has its parts). */
+#define EXPONENT "CAST(CAST(substr(a.value, 3, 10) AS BIGINT) - 5000000000 AS INTEGER)"
+#define UNITS \
+	"CASE WHEN a.value IS NULL OR substr(a.value, 1, 2) <> 'n2' OR substr(a.value, 3, 10) <= '5000000000' THEN 0" \
+	" WHEN substr(a.value, 3, 10) > '5000000018' THEN 1000000000000000000" \
+	" ELSE CAST(substr(substr(a.value, 13) || '000000000000000000', 1, " EXPONENT ") AS BIGINT) END"
+#define MONEY "coalesce((SELECT b.charged - b.refunded FROM hx_batch b WHERE b.subject = x.subject), " UNITS ")"
+#define AMOUNT " LEFT JOIN hx_attribute a ON a.subject = x.subject AND a.name = 'amount' AND x.kind <> 'held_request'"
+
+/* What a row shows besides is looked up for those of the page alone. */
+#define PAGE_OF(order, rows) \
+	"SELECT x.kind, x.subject, x.workflow, x.name, x.status, x.since, x.step, x.detail, x.version, x.place, " MONEY ", a.value," \
+	" g.id, g.key, g.status, g.held, g.endpoint, g.created_at, g.until - (SELECT hx_now_ms()), g.token, 0, g.about, g.key_text FROM (" rows \
+	" ORDER BY " order " LIMIT ?5) x" AMOUNT \
+	" LEFT JOIN hx_gate_record g ON g.id = x.subject AND x.kind = 'held_request' ORDER BY x.place, x.subject"
+#define PAGE_IN "ttiiii"
+#define PAGE_OUT "titttittiiitibiibiibibb"
+#define AFTER(place) " WHERE (?2 = '' OR kind = ?2) AND (" place " > ?3 OR (" place " = ?3 AND subject > ?4))"
+
+DB_STMT(stmt_list, "attention_list", PAGE_IN, PAGE_OUT,
+	PAGE_OF("since, subject", "SELECT y.*, since AS place FROM (" OF_ONE ") y" AFTER("since")));
+
+DB_STMT(stmt_list_money, "attention_list_money", PAGE_IN, PAGE_OUT,
+	PAGE_OF("place, subject", "SELECT z.* FROM (SELECT x.*, -(" MONEY ") AS place FROM (" OF_ONE ") x" AMOUNT ") z" AFTER("place")));
 
 DB_STMT(stmt_count, "attention_count", "ii", "ttii",
 	COUNT_BY_NAME("workflow", "min", "since", "", "SELECT * FROM ("
@@ -96,8 +115,9 @@ DB_STMT(stmt_count, "attention_count", "ii", "ttii",
 
 void attention_list(struct unit *unit, const struct attention_filter *filter)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_list, db_text(filter->workspace), db_text(filter->kind), db_int(filter->since),
-		 db_int(filter->subject), db_int(filter->limit));
+	UNIT_ADD(unit, UNIT_ANY, filter->by_money ? &stmt_list_money : &stmt_list, db_text(filter->workspace),
+		 db_text(filter->kind), db_int(filter->place), db_int(filter->subject), db_int(filter->limit),
+		 db_int(filter->operator_asks));
 }
 
 void attention_count(struct unit *unit, int64_t most, int64_t limit)

@@ -14,9 +14,12 @@
  *   unknown_items         a batch with items whose outcome is unknown: resolve
  *   late_schedule         a schedule whose slot nobody has started within a minute: see why
  *   stuck_teardown        a batch whose cleanup has been let go at least once: see what its service says
+ *   held_request          a request that a gate holds, which keeps its records in this store: resolve. It is of no workspace, and for
+ *                         operators
  *
- * Not among them: batches that wait for credit, which resumes them by itself, wherever it comes from; and records of a gate, which
- * has a list of its own.
+ * Not among them: batches that wait for credit, which resumes them by itself, wherever it comes from.
+ *
+ * By money: what a batch was charged and has not given back; of runs and entities the attribute `amount`, in whole units. The most first.
  */
 #pragma once
 
@@ -33,13 +36,19 @@ enum {
 	ATTENTION_STEP,   /* or action; NULL: `detail` has it, or there is none */
 	ATTENTION_DETAIL, /* what is known; NULL: nothing. Of a run it is the error, as JSON */
 	ATTENTION_VERSION,
+	ATTENTION_PLACE,  /* in the order: with the subject, a cursor */
+	ATTENTION_MONEY,  /* in whole units; 0: none is known */
+	ATTENTION_AMOUNT, /* the attribute, as it is kept (base/sortable.h); NULL: it has none */
+	ATTENTION_RECORD, /* and on: of held_request, as gate/record_look.h reads it */
 };
 
 struct attention_filter {
 	struct slice workspace;
 	struct slice kind;      /* empty: any */
-	int64_t since, subject; /* after this place in the order */
+	int64_t place, subject; /* after this one in the order */
 	int64_t limit;
+	bool by_money;
+	bool operator_asks; /* who sees what is of no workspace */
 };
 void attention_list(struct unit *unit, const struct attention_filter *filter);
 
@@ -49,7 +58,7 @@ void attention_list(struct unit *unit, const struct attention_filter *filter);
 void attention_count(struct unit *unit, int64_t most, int64_t limit);
 
 extern const char *const attention_kinds[]; /* ends with NULL */
-#define ATTENTION_KINDS 13
+#define ATTENTION_KINDS 14
 #define ATTENTION_RUNS "6223150775284038661"      /* run_kind(), as it stands in the index 0027_paused */
 #define ATTENTION_FUNCTIONS "4358593838217601458" /* function_kind(), as it stands in an index of 0045_functions */
 

@@ -22,6 +22,8 @@
 #define CALL_VALIDATION "validation"
 #define CALL_PROBE "probe"
 
+/* Of an entity's action, into the arena. */
+struct slice entity_call_key(int64_t subject, int64_t effort, struct slice step, struct arena *arena);
 /* KEY/WHAT/ASK, into the arena. */
 struct slice call_key_to_ask(struct slice key, const char *what, int64_t ask, struct arena *arena);
 /* The body of a call, an object, with "key":KEY at its end; into the arena. */

@@ -80,6 +80,21 @@ static void start_asking(struct entity_step *s, const struct answer *answer, enu
 	task_go(&s->task, at);
 }
 
+/* The claim stays with the person who asks: this is a call beside it, without a lease. */
+void step_ask_probe(struct entity_step *s, const struct answer *answer)
+{
+	const struct action *probe = s->call->action ? s->call->action->probe : NULL;
+
+	if (!probe || action_absent(probe)) {
+		step_end_saying(s, HX_WRONG_STATUS,
+				probe ? "its probe is a function that this program does not have"
+				      : "its action declares no probe: there is nobody to ask");
+		return;
+	}
+	s->claimed = false;
+	start_asking(s, answer, STEP_PROBING);
+}
+
 void step_start_work(struct entity_step *s, const struct answer *answer)
 {
 	if (step_acts_outside(s->view->validation))
@@ -353,7 +368,13 @@ static void entity_step_take_probed(struct entity_step *s, const struct answer *
 	struct slice output;
 
 	s->not_before_ms = answer->not_before_ms;
-	switch (probe_read(answer, &output)) {
+	s->says = probe_read(answer, &output);
+	if (s->rq->mode == STEP_ASK) {
+		s->output = arena_copy(s->arena, s->says == PROBE_DONE ? output : answer->output);
+		step_end(s, HX_OK);
+		return;
+	}
+	switch (s->says) {
 	case PROBE_DONE:
 		s->output = arena_copy(s->arena, output);
 		step_start_finish(s, answer);

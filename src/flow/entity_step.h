@@ -14,6 +14,7 @@
  *            │                                └─────▶ HX_OUTCOME_UNKNOWN
  *            ├▶ RECOVERING (a janitor: take over a claim past its time) ─▶ PROBING …
  *            ├▶ FINISHING or RELEASING (a person resolves a held claim)
+ *            ├▶ PROBING (a person asks about a held claim) ─▶ HX_OK, whatever it says: nothing is decided by it
  *            └▶ CHANGING (its data, by a person or a program: no step)
  *
  * A unit whose commit is unknown is followed by LOOKING_UP its op.
@@ -38,6 +39,7 @@
 #pragma once
 
 #include "flow/entity.h"
+#include "flow/probe.h"
 #include "task/task.h"
 
 #define STEP_UNKNOWN_RETRIES 2
@@ -47,6 +49,7 @@ enum step_mode {
 	STEP_RECOVER,      /* a janitor's: the claim is past its time and its step wants a probe */
 	STEP_RESOLVE_DONE, /* a person's word on a held claim */
 	STEP_RESOLVE_NOT_DONE,
+	STEP_ASK,    /* a person's question about one: what does its probe say now? Nothing is written */
 	STEP_CHANGE, /* no step: `input` is merged into its data */
 };
 
@@ -124,6 +127,7 @@ struct entity_step {
 	struct slice reason;     /* for the history, where there is more to tell than the step; empty: nothing */
 	struct slice attributes; /* what it is searched by, as it is kept; .p NULL: nothing */
 	struct wall_time updated_at;
+	enum probe_says says; /* of ASK: with PROBE_DONE `output` is JSON */
 	int64_t not_before_ms; /* with HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN: the other side wants no further try for so long; 0 */
 	/* private */
 	const struct step *step;

@@ -219,6 +219,14 @@ static void add_taken(const struct run_drive *d, struct unit *unit)
 		 db_str(awaited.prefix), db_str(awaited.name));
 }
 
+/* What an attempt said that was not done, or may not have been: the row of the run has the last one's words alone. */
+static void add_attempt(const struct run_drive *d, struct unit *unit)
+{
+	if (d->knows && d->outcome != ACT_OK && drive_step_if_any(d))
+		subject_add_note(unit, d->row.subject,
+				 &(struct history_note){.step = slice_str(drive_step(d)->name), .reason = d->output});
+}
+
 void run_build_move(const struct run_drive *d, struct unit *unit)
 {
 	const struct run_move *move = &d->move;
@@ -241,6 +249,7 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 	add_taken(d, unit);    /* mutant: event-not-taken */
 	add_children(d, unit); /* before its row, which looks at them */
 	run_units_add_row(d, unit);
+	add_attempt(d, unit);
 	if (move->attributes.p)
 		attributes_of_run_set(unit, d->row.subject, move->attributes);
 	run_add_effects(d, unit); /* mutant: failure-untold */

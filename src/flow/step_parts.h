@@ -63,9 +63,10 @@ static inline void step_go(struct entity_step *s, enum step_at at, const struct 
 	task_go(&s->task, at);
 }
 
-/* entity_step.c: the claim is ours, or none is wanted; and what is to be done is done, or a person says that it was. */
+/* entity_step.c: the claim is ours, or none is wanted; what is to be done is done, or a person says that it was; or asks whether it was. */
 void step_start_work(struct entity_step *s, const struct answer *answer);
 void step_start_finish(struct entity_step *s, const struct answer *answer);
+void step_ask_probe(struct entity_step *s, const struct answer *answer);
 /* step_read.c: the row is here, and says what is to be done about it, or that nothing can be. */
 void step_take_read(struct entity_step *s, const struct answer *answer);
 

@@ -201,6 +201,10 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 	if (s->rq->mode == STEP_RECOVER && !can_be_called(s)) /* mutant: left-claim-recovered -> if (0) */
 		return;
 	step_make_key(s);
+	if (s->rq->mode == STEP_ASK) {
+		step_ask_probe(s, answer);
+		return;
+	}
 	s->acted = true;
 	if (s->rq->mode == STEP_RECOVER) {
 		s->asked = answer->mono;

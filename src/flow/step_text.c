@@ -151,13 +151,17 @@ void step_make_effect_keys(struct entity_step *s)
 	}
 }
 
-void step_make_key(struct entity_step *s)
+struct slice entity_call_key(int64_t subject, int64_t effort, struct slice step, struct arena *arena)
 {
 	char key[ID_TEXT_BYTES + WORKFLOW_NAME_MAX + 32];
 
-	snprintf(key, sizeof key, "%s-%lld-%s", id_text("ent", s->subject).text, (long long)s->effort,
-		 s->step->step_key);
-	s->key = arena_copy(s->arena, slice_str(key));
+	snprintf(key, sizeof key, "%s-%lld-%.*s", id_text("ent", subject).text, (long long)effort, SLICE_ARGS(step));
+	return arena_copy(arena, slice_str(key));
+}
+
+void step_make_key(struct entity_step *s)
+{
+	s->key = entity_call_key(s->subject, s->effort, slice_str(s->step->step_key), s->arena);
 }
 
 void step_look_up_sql_values(struct entity_step *s, const struct answer *answer)

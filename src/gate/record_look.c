@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
+#include "gate/sight.h"
 
 /* clang-format off */
 
@@ -47,6 +48,7 @@ DB_STMT(stmt_unresolved, "gate_unresolved", "bb", "i",
 
 DB_STMT(stmt_slice, "gate_slice", "ii", "ii", "SELECT max(id), count(*) FROM " SLICE);
 
+/* The columns, in the order of gate_read_sight(); flow/attention.c has the same. */
 #define SIGHT                                                                                                          \
 	"SELECT id, key, status, held, endpoint, created_at, until - hx_now_ms(), token,"                              \
 	" coalesce(CAST(length(response) AS bigint), 0), about, key_text FROM hx_gate_record"
@@ -169,20 +171,21 @@ struct slice gate_endpoint_text(struct slice method, struct slice path, struct a
 	return arena_copy(arena, slice_str(text));
 }
 
-static void read_sight(const struct db_rows *rows, size_t i, struct gate_sight *sight)
+void gate_read_sight(const struct db_rows *rows, size_t i, size_t at, struct gate_sight *sight)
 {
-	struct slice key = db_cell(rows, i, 1)->s, token = db_cell(rows, i, 7)->s;
-	int64_t left_ms = db_cell(rows, i, 6)->i;
+	struct slice key = db_cell(rows, i, at + 1)->s, token = db_cell(rows, i, at + 7)->s;
+	int64_t left_ms = db_cell(rows, i, at + 6)->i;
 
 	*sight = (struct gate_sight){
-		.state = gate_state_of(db_cell(rows, i, 2)->i == 2, db_cell(rows, i, 3)->i != 0, left_ms),
-		.created_ms = db_cell(rows, i, 5)->i,
-		.response_bytes = db_cell(rows, i, 8)->i,
+		.state = gate_state_of(db_cell(rows, i, at + 2)->i == 2, db_cell(rows, i, at + 3)->i != 0, left_ms),
+		.created_ms = db_cell(rows, i, at + 5)->i,
+		.response_bytes = db_cell(rows, i, at + 8)->i,
 	};
 	ASSERT(key.n == sizeof sight->key && token.n == sizeof sight->token);
 	memcpy(sight->key, key.p, key.n);
 	memcpy(sight->token, token.p, token.n);
-	gate_sight_describe(sight, db_cell(rows, i, 4)->s, db_cell(rows, i, 9)->s, db_cell(rows, i, 10)->s);
+	gate_sight_describe(sight, db_cell(rows, i, at + 4)->s, db_cell(rows, i, at + 9)->s,
+			    db_cell(rows, i, at + 10)->s);
 	if (sight->state == GATE_IN_FLIGHT && left_ms > 0)
 		sight->lease_left_ms = left_ms;
 	if (sight->state != GATE_COMPLETED && left_ms < 0)
@@ -193,7 +196,7 @@ static void add_sights(const struct db_rows *rows, struct gate_reply *reply)
 {
 	reply->sights_n = rows->n;
 	for (size_t i = 0; i < rows->n; i++)
-		read_sight(rows, i, &reply->sights[i]);
+		gate_read_sight(rows, i, /* at= */ 0, &reply->sights[i]);
 }
 
 static void read_sights(const struct gate_ask *ask, const struct unit_result *result, struct gate_reply *reply)

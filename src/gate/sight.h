@@ -9,6 +9,8 @@
 
 /* {"record", "key", "status", "endpoint", "gate", "route", "tenant", "scope", "createdAt", …} */
 void gate_sight_json(struct strbuf *text, const struct gate_sight *sight);
+/* One of the rows of a statement that has all of its columns from `at` on (record_look.c). */
+void gate_read_sight(const struct db_rows *rows, size_t i, size_t at, struct gate_sight *sight);
 /* Of FORGET and RESOLVE: the record of this name. False: it is none. */
 bool gate_ask_name(struct slice name, struct gate_ask *ask);
 /* {"outcome": "done" | "not_done"}: false, it is something else. */

@@ -327,12 +327,14 @@ def walk_entities():
     ask("fireStep", "CLAIM_FAILED", {**one, "step": "close"})
     until("getEntity", one, lambda entity: entity["claim"] and entity["claim"]["held"])
     do("listEntities", values=doc, query={"held": "true"})
+    do("probeClaim", values={**one, "step": "lose"})
     ask("resolveClaim", "CONCURRENCY_ERROR", {**one, "step": "lose"}, body={"outcome": "not_done", "version": 1})
     seen = do("getEntity", values=one)["version"]
     do("resolveClaim", values={**one, "step": "lose"}, body={"outcome": "not_done", "version": seen, "reason": "I have looked"})
     told = do("getHistory", values={"subject": "entity:doc:one"})["items"][-1]
     if (told["reason"], told["by"]) != ("resolved: not done: I have looked", "default"):
         fault(f"resolveClaim: the history says {told}")
+    ask("probeClaim", "WRONG_STATUS", {**one, "step": "lose"})
     ask("resolveClaim", "WRONG_STATUS", {**one, "step": "lose"}, body={"outcome": "done", "output": 1})
     do("fireStep", values={**one, "step": "close"}, body={"input": None, "version": do("getEntity", values=one)["version"]})
     do("getHistory", values={"subject": "entity:doc:one"}, query={"limit": "2"})
@@ -404,6 +406,8 @@ def walk_runs(by=""):
     until("getRun" + by, lost, lambda value: value["steps"][0]["status"] == "UNKNOWN")
     do("listRuns", query={"unknown": "true"})
     do("listAttention", query={"kind": "unknown_step", "limit": "1"})
+    do("listAttention", query={"order": "money"})
+    do("probeStep" + by, values={**lost, "step": "go"})
     ask("resolveStep" + by, "CONCURRENCY_ERROR", {**lost, "step": "go"}, body={"outcome": "done", "version": 1})
     seen = do("getRun" + by, values=lost)["version"]
     do("resolveStep" + by, values={**lost, "step": "go"}, body={"outcome": "done", "output": {"a": 1}, "version": seen, "reason": "I have looked"})

@@ -9,7 +9,8 @@ cat >flows/doc.json <<'JSON'
   "actions": { "Ok": { "kind": "exec", "argv": ["echo", "{\"receipt\": 7}"] },
                "Reject": { "kind": "exec", "argv": ["sh", "-c", "echo '{\"why\": \"no\"}'; exit 65"] },
                "Fail": { "kind": "exec", "argv": ["sh", "-c", "exit 78"] },
-               "Lose": { "kind": "exec", "argv": ["sh", "-c", "exit 1"] } },
+               "Ask": { "kind": "exec", "argv": ["echo", "{\"outcome\": \"done\", \"output\": 7}"] },
+               "Lose": { "kind": "exec", "probe": "Ask", "argv": ["sh", "-c", "exit 1"] } },
   "steps": [ { "step_id": 1, "step_key": "approve", "status": "draft", "successful_state": "approved" },
              { "step_id": 2, "step_key": "close", "status": "approved", "claim_state": ["closing", "approved"], "successful_state": "closed", "action": "Ok" },
              { "step_id": 3, "step_key": "reject", "status": "approved", "claim_state": ["closing", "approved"], "successful_state": "closed", "action": "Reject" },
@@ -23,12 +24,12 @@ cat >flows/talk.json <<'JSON'
   { "name": "hear", "type": "external_event", "event": "papers", "timeout": "24h" } ] }
 JSON
 one_step() { # workflow, action, more of the step
-	printf '{ "workflow": "%s", "kind": "run", "actions": { "go": %s },\n  "steps": [ { "name": "go", "type": "task", "action": "go"%s } ] }\n' \
+	printf '{ "workflow": "%s", "kind": "run", "actions": { "ask": { "kind": "exec", "argv": ["echo", "nothing"] }, "go": %s },\n  "steps": [ { "name": "go", "type": "task", "action": "go"%s } ] }\n' \
 		"$1" "$2" "$3" >"flows/$1.json"
 }
 one_step quick '{ "kind": "noop" }' ', "save_as": "went"'
 one_step broken '{ "kind": "exec", "argv": ["sh", "-c", "exit 78"] }' ''
-one_step lost '{ "kind": "exec", "argv": ["sh", "-c", "exit 1"] }' ', "on_unknown": "hold"'
+one_step lost '{ "kind": "exec", "probe": "ask", "argv": ["sh", "-c", "exit 1"] }' ', "on_unknown": "hold"'
 one_step work '{ "kind": "worker", "queue": "stock", "effect": "keyed" }' ''
 cat >flows/undone.json <<'JSON'
 { "workflow": "undone", "kind": "run", "actions": { "go": { "kind": "noop" }, "back": { "kind": "noop" } },

@@ -118,12 +118,12 @@ result json_is_an_option_of_every_command_with_a_result
 
 cat >flows/doc.json <<'END'
 { "workflow": "doc", "kind": "entity", "status_types": ["draft", "sending", "sent", "lost"], "initial_status": "draft",
-  "actions": { "Odd": { "kind": "exec", "argv": ["sh", "-c", "exit 1"] } },
+  "actions": { "Odd": { "kind": "exec", "probe": "Ask", "argv": ["sh", "-c", "exit 1"] }, "Ask": { "kind": "exec", "argv": ["echo", "{\"outcome\":\"done\"}"] } },
   "steps": [ { "step_id": 1, "step_key": "send", "status": "draft", "successful_state": "sent" },
              { "step_id": 2, "step_key": "lose", "status": "sent", "claim_state": ["sending", "sent"], "action": "Odd", "successful_state": "lost", "on_unknown": "hold" } ] }
 END
 cat >flows/deal.json <<'END'
-{ "workflow": "deal", "kind": "run", "actions": { "Try": { "kind": "exec", "argv": ["sh", "-c", "exit $(cat ends)"] } },
+{ "workflow": "deal", "kind": "run", "actions": { "Ask": { "kind": "exec", "argv": ["echo", "{\"outcome\":\"not_done\"}"] }, "Try": { "kind": "exec", "probe": "Ask", "argv": ["sh", "-c", "exit $(cat ends)"] } },
   "steps": [ { "name": "agree", "type": "approval" }, { "name": "signed", "type": "external_event", "event": "signature" },
              { "name": "try", "type": "task", "action": "Try", "retry": { "max_attempts": 1 } } ] }
 END
@@ -191,7 +191,7 @@ does evidence entity:doc:d1 && tells evidence entity:doc:d1 -o d1.json && does e
 does "entity data" doc d1 '{"a":1}' --version 1 && tells "entity data" doc d2 '{"a":1}' --version 1 && fails 5 CONCURRENCY_ERROR "entity data" doc d1 '{}' --version 1
 does "entity fire" doc d1 send && tells "entity fire" doc d2 send && fails 5 WRONG_STATUS "entity fire" doc d1 send
 try 8 "entity fire" doc d1 lose --json && is_error OUTCOME_UNKNOWN && try 8 "entity fire" doc d2 lose || note "entity fire: $(<err)"
-fails 5 CLAIM_FAILED "entity fire" doc d2 lose && does "entity resolve" doc d1 lose "done" && tells "entity resolve" doc d2 lose not_done
+fails 5 CLAIM_FAILED "entity fire" doc d2 lose && does "entity probe" doc d1 lose && tells "entity probe" doc d1 lose && does "entity resolve" doc d1 lose "done" && fails 5 WRONG_STATUS "entity probe" doc d1 lose && tells "entity resolve" doc d2 lose not_done
 printf '"%01100000d"' 0 >large
 fails 6 TOO_LARGE "entity create" doc d3 --data @large
 sums_up entity
@@ -201,7 +201,7 @@ does "run history" "$run" && tells "run history" "$run" && does "run pause" "$ru
 does "run approve" "$run" agree && fails 5 WRONG_STATUS "run approve" "$run" agree && echo 75 >ends && does "run signal" "$run" signature && becomes "$run" FAILED
 try 7 "run show" "$run" --wait --json && jq -s -e 'length == 1' <out >/dev/null && is_error ACTION_FAILED || note "run show --wait --json"
 echo 1 >ends
-does "run retry" "$run" && becomes "$run" WAITING && does "run resolve" "$run" try "done" && becomes "$run" COMPLETED && fails 5 ALREADY_COMPLETED "run cancel" "$run"
+does "run retry" "$run" && becomes "$run" WAITING && does "run probe" "$run" try && tells "run probe" "$run" try && does "run resolve" "$run" try "done" && becomes "$run" COMPLETED && fails 5 ALREADY_COMPLETED "run cancel" "$run"
 does "run migrate" "$run" --to 1 --rename agree=accept --dry-run && tells "run migrate" "$run" --to 1 && fails 5 WRONG_STATUS "run migrate" "$run" --to 99
 does "run restart" "$run" --from agree && new=$(field .id) && fails 5 RESTARTED "run restart" "$run" --from agree && run=$new
 does "run start" deal && does "run cancel" "$(field .run.id)" && does why "$run" && tells why "$run" && does attention && tells attention
@@ -263,6 +263,7 @@ not_there() {
 	"schedule "*) set -- nothing ;;
 	"entity fire") set -- doc nobody send ;;
 	"entity resolve") set -- doc nobody lose "done" ;;
+	"entity probe") set -- doc nobody lose ;;
 	"entity data") set -- doc nobody '{}' --version 1 ;;
 	"entity "*) set -- doc nobody ;;
 	"run start") set -- nothing ;;
@@ -274,6 +275,7 @@ not_there() {
 	"run restart") set -- run_0000000000001 --from agree ;;
 	"run migrate") set -- run_0000000000001 --to 2 ;;
 	"run resolve") set -- run_0000000000001 try "done" ;;
+	"run probe") set -- run_0000000000001 try ;;
 	"batch resolve") set -- batch_0000000000001 0 "done" ;;
 	"run "* | "batch "* | "job "*) set -- "$1_0000000000001" ;;
 	"account credit") set -- nobody 5 --key k ;;

@@ -59,7 +59,7 @@ static void nothing_else_is_looked_at(void **state)
 {
 	static const char *const found[] = {
 		"INDEX hx_subject_claimed", "INDEX hx_run_attention",   "INDEX hx_subject_paused",
-		"INDEX hx_job_attention",   "INDEX hx_batch_attention",
+		"INDEX hx_job_attention",   "INDEX hx_batch_attention", "INDEX hx_gate_record_held",
 	};
 	struct db_options options = {.url = "sqlite::memory:", .clock = clock_system()};
 	struct attention_filter filter = {.limit = 1};
@@ -72,11 +72,12 @@ static void nothing_else_is_looked_at(void **state)
 	if (db_open(&options, &db, &err) || migrate_run(db, &before, &err))
 		fail_msg("%s", err.detail);
 	strbuf_init(&plan, 1u << 16);
-	for (int counts = 0; counts < 2; counts++) {
+	for (int counts = 0; counts < 3; counts++) {
 		struct unit unit;
 
 		unit_init(&unit, 0);
-		if (counts)
+		filter.by_money = counts == 2;
+		if (counts == 1)
 			attention_count(&unit, 1, 1);
 		else
 			attention_list(&unit, &filter);

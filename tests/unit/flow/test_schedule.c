@@ -509,7 +509,7 @@ static size_t late_n(struct world *w, const char *set)
 {
 	struct attention_filter filter = {.workspace = slice_str("default"),
 					  .kind = slice_str("late_schedule"),
-					  .since = -1000000 * SECOND,
+					  .place = -1000000 * SECOND,
 					  .limit = 10};
 
 	script(w, set);
