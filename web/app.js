@@ -1,36 +1,39 @@
 // The frame: where we are, what is around it, the keyboard.
 import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
-import { go, home_of, html, log_in, log_out, look_ahead, on_unauthenticated, session, where, who } from "./lib.js";
-import { Guard, go_live, live, pause, reload_all, useLoad } from "./ui.js";
-import { Bulk, Bulks } from "./bulk.js";
-import { Health } from "./health.js";
+import { Lost, go, home_of, html, log_in, log_out, look_ahead, on_unauthenticated, session, where, who } from "./lib.js";
+import { Failure, Guard, go_live, live, pause, reload_all, useLoad } from "./ui.js";
 import { INBOX, Inbox } from "./inbox.js";
-import { Audit } from "./proof.js";
-import { Run, Runs } from "./runs.js";
-import { Account, Accounts, Batch, Batches, Entities, Entity, EntityKinds, Functions, Job, Jobs, Schedule, Schedules } from "./nouns.js";
-import { Records, useHeld } from "./gate.js";
-import { Workflow, Workflows } from "./workflows.js";
 
-const PLACES = [["", "Inbox", "i"], ["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"], ["schedules", "Schedules", "s"], ["workflows", "Workflows", "w"], ["functions", "Functions", "f"], ["gate", "Gate", "t"], ["bulk", "Bulk", "l"], ["proof", "Proof", "p"], ["health", "Health", "h"]];
+// Where one can go, in groups; the letter after g.
+const GROUPS = [[["", "Inbox", "i"]], [["runs", "Runs", "u"], ["entities", "Entities", "e"], ["batches", "Batches", "b"], ["jobs", "Jobs", "o"], ["accounts", "Accounts", "a"]],
+	[["workflows", "Workflows", "w"], ["functions", "Functions", "f"], ["schedules", "Schedules", "s"], ["gate", "Gate", "t"]], [["bulk", "Bulk", "l"], ["proof", "Proof", "p"], ["health", "Health", "h"]]];
+const PLACES = GROUPS.flat();
 
-function page_of([noun, first, second]) {
-	switch (noun ?? "") {
-	case "": return html`<${Inbox} />`;
-	case "runs": return first ? html`<${Run} key=${first} id=${first} />` : html`<${Runs} />`;
-	case "entities": return second ? html`<${Entity} key=${first + "/" + second} workflow=${first} id=${second} />` : first ? html`<${Entities} workflow=${first} />` : html`<${EntityKinds} />`;
-	case "batches": return first ? html`<${Batch} key=${first} id=${first} />` : html`<${Batches} />`;
-	case "jobs": return first ? html`<${Job} key=${first} id=${first} />` : html`<${Jobs} />`;
-	case "accounts": return first ? html`<${Account} key=${first} id=${first} />` : html`<${Accounts} />`;
-	case "schedules": return first ? html`<${Schedule} key=${first} name=${first} />` : html`<${Schedules} />`;
-	case "workflows": return first ? html`<${Workflow} key=${first} name=${first} />` : html`<${Workflows} />`;
-	case "functions": return html`<${Functions} />`;
-	case "gate": return html`<${Records} />`;
-	case "bulk": return first ? html`<${Bulk} key=${first} id=${first} />` : html`<${Bulks} />`;
-	case "proof": return html`<${Audit} />`;
-	case "health": return html`<${Health} />`;
-	default: return html`<div class="empty"><p class="big">There is no such page.</p><p><a href="#/">To the inbox</a></p></div>`;
-	}
+// ---- pages -----------------------------------------------------------------------------------------------------
+// Home is here with the frame. The others come when they are wanted, or when there is nothing else to do.
+
+const one = (many, single) => (m, first) => (first ? html`<${m[single]} key=${first} id=${first} name=${first} />` : html`<${m[many]} />`);
+const PAGES = {
+	runs: ["./runs.js", one("Runs", "Run")], batches: ["./nouns.js", one("Batches", "Batch")], jobs: ["./nouns.js", one("Jobs", "Job")], accounts: ["./nouns.js", one("Accounts", "Account")],
+	schedules: ["./nouns.js", one("Schedules", "Schedule")], workflows: ["./workflows.js", one("Workflows", "Workflow")], bulk: ["./bulk.js", one("Bulks", "Bulk")],
+	functions: ["./nouns.js", (m) => html`<${m.Functions} />`], gate: ["./gate.js", (m) => html`<${m.Records} />`], proof: ["./proof.js", (m) => html`<${m.Audit} />`], health: ["./health.js", (m) => html`<${m.Health} />`],
+	entities: ["./nouns.js", (m, first, second) => (second ? html`<${m.Entity} key=${first + "/" + second} workflow=${first} id=${second} />` : first ? html`<${m.Entities} workflow=${first} />` : html`<${m.EntityKinds} />`)],
+};
+const modules = new Map();
+const bring = async (file) => modules.get(file) || modules.set(file, await import(file)).get(file);
+const bring_all = () => Object.values(PAGES).forEach(([file]) => bring(file).catch(() => {}));
+
+function Place({ parts: [noun = "", ...rest] }) {
+	const [, draw] = useState(0);
+	const [error, fail] = useState(null);
+	const [file, page] = PAGES[noun] || [];
+	useEffect(() => {
+		if (file) bring(file).then(() => draw((n) => n + 1), () => fail(new Lost("this page could not be loaded: reload it")));
+	}, [file]);
+	if (noun === "") return html`<${Inbox} />`;
+	if (!file) return html`<div class="empty"><p class="big">There is no such page.</p><p><a href="#/">To the inbox</a></p></div>`;
+	return error ? html`<${Failure} error=${error} />` : modules.has(file) ? page(modules.get(file), ...rest) : null;
 }
 
 // ---- keyboard --------------------------------------------------------------------------------------------------
@@ -103,7 +106,7 @@ function Live() {
 
 function Waiting() {
 	const { data } = useLoad("attention?limit=100");
-	const n = (data?.items.length || 0) + useHeld(true).length;
+	const n = data?.items.length || 0;
 	return n ? html`<span class="badge" aria-label=${`${n} wait`}>${data?.cursor ? "100+" : n}</span>` : null;
 }
 
@@ -158,7 +161,7 @@ function App() {
 		};
 		addEventListener("hashchange", on);
 		on_unauthenticated(() => set_state((before) => (before === "in" || before === "over" ? "over" : "out")));
-		who().then(() => set_state("in"), (error) => error.status !== 401 && set_state("in"));
+		who().then(() => set_state("in"), (error) => set_state(error.status === 401 ? "out" : "in"));
 		return () => removeEventListener("hashchange", on);
 	}, []);
 	useEffect(() => {
@@ -173,15 +176,20 @@ function App() {
 	return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.focus(); }}>to the page</a>
 		<aside class="side"><div>
 			<a class="mark" href="#/"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" /><path d="M10 7v18M10 17c2-4 12-5 12 2v6" /></svg>hapax</a>
-			<nav aria-label="places">${PLACES.map(([way, name]) => html`<a key=${way} href=${"#/" + way} aria-current=${here === way ? "page" : undefined}>${name}${way === "" && state === "in" && html`<${Waiting} />`}</a>`)}</nav>
+			<nav aria-label="places">${GROUPS.map((group, i) => html`<div key=${i}>${group.map(([way, name]) => html`<a key=${way} href=${"#/" + way} aria-current=${here === way ? "page" : undefined}>${name}${way === "" && state === "in" && html`<${Waiting} />`}</a>`)}</div>`)}</nav>
 			<${Search} />
 			${state === "in" && html`<${Live} />`}
 			${state === "in" && html`<${Who} left=${() => set_state("out")} />`}
 			<button class="link keys" onClick=${() => set_help(true)}>keys <kbd>?</kbd></button>
 		</div></aside>
-		<main id="main" ref=${main} tabindex="-1">${(state === "out" || state === "over") && html`<${Login} again=${state === "over"} entered=${() => set_state("in")} />`}${state === "in" && html`<${Guard} key=${at.parts.join("/")}>${page_of(at.parts)}</${Guard}>`}</main>
+		<main id="main" ref=${main} tabindex="-1">${(state === "out" || state === "over") && html`<${Login} again=${state === "over"} entered=${() => set_state("in")} />`}${state === "in" && html`<${Guard} key=${at.parts.join("/")}><${Place} parts=${at.parts} /></${Guard}>`}</main>
 		${help && html`<${Help} close=${() => set_help(false)} />`}`;
 }
 
-if (!where().parts.length) look_ahead(INBOX); // beside the question who asks, not after it
+// Beside each other, and not one after the other: who asks, what the inbox has, and the page that is wanted.
+look_ahead("session");
+const [first] = where().parts;
+if (!first) look_ahead(INBOX);
+else if (PAGES[first]) bring(PAGES[first][0]).catch(() => {});
+setTimeout(() => (window.requestIdleCallback || setTimeout)(bring_all), 500);
 render(html`<${App} />`, document.getElementById("app"));

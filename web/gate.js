@@ -1,6 +1,6 @@
 // Records of gates that keep them in this server's store: who sent what under which key, and whose outcome a person has to say.
 import { command, html, may, path, session, span, where } from "./lib.js";
-import { Actions, Choice, Command, List, Page, Status, Text, Time, Typed, useLoad } from "./ui.js";
+import { Actions, Choice, Command, List, Page, Status, Text, Time, Typed } from "./ui.js";
 
 // They are of no workspace: for whoever runs the server.
 export const sees_gate = () => may("admin") && (!session.now || session.now.workspace === "default");
@@ -16,13 +16,6 @@ function decide(record, outcome) {
 	};
 }
 export const resolve_record = (record) => [decide(record, "done"), decide(record, "not_done")];
-
-// As the inbox has all others.
-export const as_item = (r) => ({ kind: "held_request", id: r.record, workflow: "", step: r.endpoint, status: r.status, since: new Date(Date.now() - Number(r.openMs)).toISOString(), record: r });
-export function useHeld(wanted) {
-	const { data } = useLoad(wanted && sees_gate() ? "gate/records?held=true" : null);
-	return wanted ? (data?.items || []).map(as_item) : [];
-}
 
 const OVER = ["held", "lost"];
 const columns = [

@@ -1,9 +1,10 @@
 // How the server does: the last hour, as this node has kept it, the nodes on the store, and what is due.
-import { useEffect } from "./vendor/hooks.js";
-import { grouped, html, span } from "./lib.js";
+import { useEffect, useState } from "./vendor/hooks.js";
+import { grouped, html, local, span } from "./lib.js";
+import { KINDS } from "./inbox.js";
 import { Age, Facts, Failure, Page, Status, Text, Time, live, useLoad } from "./ui.js";
 
-const WIDTH = 600, HEIGHT = 110, SHORTEST = 600e3;
+const WIDTH = 600, HEIGHT = 110, SHORTEST = 120e3;
 
 const took = (us) => (us >= 1e6 ? `${(us / 1e6).toFixed(1)} s` : us >= 1000 ? `${(us / 1000).toFixed(us >= 1e4 ? 0 : 1)} ms` : `${Math.round(us)} µs`);
 const UNITS = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
@@ -27,18 +28,28 @@ function ceiling(max) {
 	return [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= max);
 }
 
-// lines: [name, row => number, tone]. All that was kept, which is the last hour at most; before it is ten minutes, those.
+// lines: [name, row => number, tone]. All that was kept, which is the last hour at most; at least two minutes. Where one points, the
+// numbers are those of that moment.
 export function Chart({ title, rows, lines, words = number, shortest = SHORTEST, ends }) {
+	const [at, point] = useState(null);
 	const end = rows.length ? rows[rows.length - 1].at : 0, width = Math.max(shortest, end - rows[0].at), begin = end - width;
 	const top = ceiling(Math.max(0, ...lines.flatMap(([, of]) => rows.map(of))));
-	const place = (row, value) => `${(((row.at - begin) / width) * WIDTH).toFixed(1)},${(HEIGHT - (value / top) * HEIGHT).toFixed(1)}`;
-	const last = rows[rows.length - 1];
-	return html`<figure class="chart"><figcaption><strong>${title}</strong>${lines.map(([name, of, tone]) => html`<span key=${name} class=${"key t-" + tone}><i></i>${name} <b>${words(of(last))}</b></span>`)}</figcaption>
-		<div class="plot"><span>${words(top)}</span><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}, at the end: ${lines.map(([name, of]) => `${name} ${words(of(last))}`).join(", ")}`}>
+	const x = (row) => (((row.at - begin) / width) * WIDTH).toFixed(1);
+	const place = (row, value) => `${x(row)},${(HEIGHT - (value / top) * HEIGHT).toFixed(1)}`;
+	const shown = rows.find((row) => row.at === at) || rows[rows.length - 1];
+	const look = (event) => {
+		const box = event.currentTarget.getBoundingClientRect(), wanted = begin + ((event.clientX - box.left) / box.width) * width;
+		point(rows.reduce((best, row) => (Math.abs(row.at - wanted) < Math.abs(best.at - wanted) ? row : best)).at);
+	};
+	const drawn = lines.map(([name, of, tone]) => [name, "t-" + tone, rows.map((row) => place(row, of(row))).join(" ")]);
+	return html`<figure class="chart"><figcaption><strong>${title}</strong>${lines.map(([name, of, tone]) => html`<span key=${name} class=${"key t-" + tone}><i></i>${name} <b>${words(of(shown))}</b></span>`)}</figcaption>
+		<div class="plot"><span>${words(top)}</span><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}, at the end: ${lines.map(([name, of]) => `${name} ${words(of(rows[rows.length - 1]))}`).join(", ")}`} onPointerMove=${look} onPointerLeave=${() => point(null)}>
 			${[0, 0.5, 1].map((y) => html`<line key=${y} class="grid" x1="0" x2=${WIDTH} y1=${HEIGHT * y} y2=${HEIGHT * y} />`)}
-			${lines.map(([name, of, tone]) => html`<polyline key=${name} class=${"t-" + tone} points=${rows.map((row) => place(row, of(row))).join(" ")} />`)}
+			<polygon class=${"fill " + drawn[0][1]} points=${`${x(rows[0])},${HEIGHT} ${drawn[0][2]} ${x(rows[rows.length - 1])},${HEIGHT}`} />
+			${drawn.map(([name, tone, points]) => html`<polyline key=${name} class=${tone} points=${points} />`)}
+			${at !== null && html`<line class="at" x1=${x(shown)} x2=${x(shown)} y1="0" y2=${HEIGHT} />`}
 		</svg></div>
-		<div class="scale"><span>${ends ? ends[0] : `${span(width)} ago`}</span><span>${ends ? ends[1] : "now"}</span></div></figure>`;
+		<div class="scale"><span>${ends ? ends[0] : `${span(width)} ago`}</span>${at !== null && html`<span>${local(new Date(shown.at).toISOString())}</span>`}<span>${ends ? ends[1] : "now"}</span></div></figure>`;
 }
 
 function Charts({ rows, every }) {
@@ -64,7 +75,7 @@ function Nodes({ of }) {
 function Due({ title, of, label, to }) {
 	const rows = of.filter((d) => d.n > 0).sort((a, b) => b.ageMs - a.ageMs);
 	return html`<section><h2>${title}</h2>${rows.length ? html`<div class="scroll"><table class="list"><thead><tr><th>kind</th><th>${label}</th><th class="n">how many</th><th class="n">the oldest for</th></tr></thead>
-		<tbody>${rows.map((d) => html`<tr key=${d.kind + d[label]}><td>${to ? html`<a href=${to(d)}>${d.kind}</a>` : d.kind}</td><td class="cut"><${Text} of=${d[label]} /></td><td class="n">${grouped(d.n)}${d.n >= 10000 ? "+" : ""}</td><td class="n">${span(d.ageMs)}</td></tr>`)}</tbody></table></div>` : html`<p class="quiet">Nothing.</p>`}</section>`;
+		<tbody>${rows.map((d) => html`<tr key=${d.kind + d[label]}><td>${to ? html`<a href=${to(d)}>${KINDS[d.kind] || d.kind}</a>` : d.kind}</td><td class="cut"><${Text} of=${d[label]} /></td><td class="n">${grouped(d.n)}${d.n >= 10000 ? "+" : ""}</td><td class="n">${span(d.ageMs)}</td></tr>`)}</tbody></table></div>` : html`<p class="quiet">Nothing.</p>`}</section>`;
 }
 
 export function Health() {

@@ -1,9 +1,9 @@
-// Home: all that waits for a person, the oldest first, with what can be done about it.
+// Home: all that waits for a person, the oldest first or that with the most money, with what can be done about it.
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { go_query, html, link, query, where } from "./lib.js";
-import { Key } from "./runs.js";
-import { resolve_record, useHeld } from "./gate.js";
+import { go_query, grouped, html, link, query, where } from "./lib.js";
+import { resolve_record } from "./gate.js";
+import { Sent } from "./sent.js";
 import { Actions, Age, Choice, Failure, Id, Page, Status, Text, Why, reload_all, useLoad } from "./ui.js";
 
 export const KINDS = {
@@ -22,13 +22,13 @@ function actions_of(item) {
 	const run = { id: item.id, version: item.version };
 	switch (item.kind) {
 	case "held_claim": {
-		const [, workflow, id] = /^entity:([^:]+):(.+)$/s.exec(item.id) || [];
+		const [, workflow, id] = claimed(item);
 		return act.resolve_claim({ workflow, id, version: item.version }, item.step);
 	}
 	case "unknown_step":
 		return [...(item.step ? act.resolve_step(run, item.step) : []), act.cancel_run(run)];
 	case "held_request":
-		return resolve_record(item.record);
+		return resolve_record(item.request);
 	case "failed_compensation":
 		return [act.retry_undo(run)];
 	case "held_function":
@@ -47,9 +47,16 @@ function actions_of(item) {
 }
 
 function Subject({ item }) {
-	if (item.kind === "held_request") return html`<a class="id" href=${"#/gate" + query({ key: item.record.key })}><${Text} of=${item.record.key} /></a>`;
+	if (item.kind === "held_request") return html`<a class="id" href=${"#/gate" + query({ key: item.request.key })}><${Text} of=${item.request.key} /></a>`;
 	if (item.kind === "late_schedule") return html`<a class="id" href=${link`schedules/${item.step}`}><${Text} of=${item.step} /></a>`;
 	return html`<${Id} of=${item.id} />`;
+}
+
+const claimed = (item) => /^entity:([^:]+):(.+)$/s.exec(item.id) || [];
+// Where it is told what was sent.
+function sent_of(item) {
+	if (item.kind === "held_claim") return link`entities/${claimed(item)[1]}/${claimed(item)[2]}`.slice(2);
+	return item.kind === "unknown_step" && item.step && /^run_/.test(item.id) ? `workflow-runs/${item.id}` : null;
 }
 
 function Item({ item, settled, done, closed }) {
@@ -58,18 +65,13 @@ function Item({ item, settled, done, closed }) {
 			<span class="kind">${KINDS[item.kind] || item.kind}</span>
 			<span class="place">${item.workflow && html`<a href=${link`workflows/${item.workflow}`}><${Text} of=${item.workflow} /></a>`}${item.step && item.kind !== "late_schedule" && html`${item.workflow && html`<span class="sep">›</span>`}<${Text} of=${item.step} />`}</span>
 			<${Subject} item=${item} />
-			${!settled && html`<${Status} of=${item.status} /><span class="age">waits <${Age} since=${item.since} /></span>`}
+			${!settled && html`<${Status} of=${item.status} />${item.money !== null && html`<span class="money">amount <b>${grouped(item.money)}</b></span>`}<span class="age">waits <${Age} since=${item.since} /></span>`}
 		</header>
-		${item.record ? html`<p class="why">The gate "<${Text} of=${item.record.gate ?? "gate"} />" has sent this request to its service, and knows of no answer. Who sends it again is refused until a person says whether it was done.</p>` : html`<${Why} id=${item.id} detail=${item.detail} />`}
-		<${Sent} item=${item} />
+		<div class="said">${item.request ? html`<p class="why">The gate "<${Text} of=${item.request.gate ?? "gate"} />" has sent this request to its service, and knows of no answer. Whoever sends it again is refused until a person says whether it was done.</p>` : html`<${Why} id=${item.id} detail=${item.detail} />`}
+			${!settled && sent_of(item) && html`<${Sent} of=${sent_of(item)} step=${item.step} />`}</div>
 		${SEEN[item.kind] && !settled && html`<div class="actions row"><a class="button" href=${SEEN[item.kind](item)}>look at it</a></div>`}
 		<${Actions} of=${settled ? [] : actions_of(item)} done=${done} closed=${closed} label=${`what can be done about ${item.id}`} />
 	</article>`;
-}
-
-// What is in doubt was sent under a key: with that somebody can look on the other side.
-function Sent({ item }) {
-	return item.kind === "unknown_step" && item.step && /^run_/.test(item.id) ? html`<${Key} run=${item.id} step=${item.step} />` : null;
 }
 
 function AllWell() {
@@ -77,29 +79,28 @@ function AllWell() {
 		<p>Start something: <code>hapax run start WORKFLOW</code>, or from <a href="#/workflows">a workflow's page</a>.</p></div>`;
 }
 
-const same = (a) => (b) => a.kind === b.kind && a.id === b.id;
+const name_of = (item) => item.kind + (item.request?.record ?? item.id);
+const same = (a) => (b) => name_of(a) === name_of(b);
 
 const PAGE = 30;
 export const INBOX = "attention" + query({ limit: PAGE });
 
 export function Inbox() {
-	const { kind, cursor } = where().query;
-	const of_gates = kind === "held_request";
-	const { data: others, error } = useLoad(of_gates ? null : "attention" + query({ kind, cursor, limit: PAGE }));
-	const held = useHeld((!kind || of_gates) && !cursor);
-	const data = of_gates ? { items: held } : others && { ...others, items: [...others.items, ...held] };
-	// What somebody has acted on here stays, with what became of it, until it is closed.
+	const { kind, cursor, order } = where().query;
+	const { data, error } = useLoad("attention" + query({ kind, order, cursor, limit: PAGE }));
+	// What somebody has acted on here stays where it was, with what became of it, until it is closed.
 	const [kept, keep] = useState([]);
-	const settled = kept.filter((item) => data && !data.items.some(same(item)));
-	const items = [...(data?.items || []), ...settled].sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : a.id < b.id ? -1 : 1));
-	const acted = (item) => () => {
-		keep((all) => (all.some(same(item)) ? all : [...all, item]));
+	const settled = kept.filter(({ item }) => data && !data.items.some(same(item)));
+	const items = [...(data?.items || [])];
+	for (const { item, at } of settled) items.splice(at, 0, item);
+	const acted = (item, at) => () => {
+		keep((all) => (all.some((k) => same(item)(k.item)) ? all : [...all, { item, at }]));
 		reload_all();
 	};
-	return html`<${Page} title="Inbox" aside=${html`<${Choice} name="kind" label="Kind" words=${Object.keys(KINDS)} value=${kind} />`}>
+	return html`<${Page} title="Inbox" aside=${html`<${Choice} name="kind" label="Kind" words=${Object.keys(KINDS)} names=${KINDS} value=${kind} /><${Choice} name="order" label="First" none="the oldest" words=${["money"]} names=${{ money: "the most money" }} value=${order} />`}>
 		<${Failure} error=${error} />
 		${data && !items.length && (kind || cursor ? html`<div class="empty"><p>Nothing of this kind.</p><p><a href="#/">Show all</a></p></div>` : html`<${AllWell} />`)}
-		${items.map((item) => html`<${Item} key=${item.kind + item.id} item=${item} settled=${settled.includes(item)} done=${acted(item)} closed=${() => keep((all) => all.filter((x) => !same(item)(x)))} />`)}
-		${(cursor || data?.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => go_query({ cursor: "" })}>the oldest</button>`}${data?.cursor && html`<button class="button" onClick=${() => go_query({ cursor: data.cursor })}>next page</button>`}</div>`}
+		${items.map((item, at) => html`<${Item} key=${name_of(item)} item=${item} settled=${settled.some((k) => k.item === item)} done=${acted(item, at)} closed=${() => keep((all) => all.filter((k) => !same(item)(k.item)))} />`)}
+		${(cursor || data?.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => go_query({ cursor: "" })}>from the beginning</button>`}${data?.cursor && html`<button class="button" onClick=${() => go_query({ cursor: data.cursor })}>next page</button>`}</div>`}
 	</${Page}>`;
 }

@@ -270,4 +270,4 @@ export function local(time) {
 	return (at.getFullYear() === today.getFullYear() ? day : dated).format(at) + ", " + hour;
 }
 export const count = (n, one, many = one + "s") => `${grouped(n)} ${String(n) === "1" ? one : many}`;
-export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+export const grouped = (n) => String(n).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f"));

@@ -5,6 +5,7 @@ import { command, grouped, html, link, local, may, path, query, where } from "./
 import { Actions, Age, Choice, Command, Copy, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 import { Chart } from "./health.js";
 import { Picture } from "./picture.js";
+import { Sent } from "./sent.js";
 
 export const crumb = (to, words) => html`<a href=${to}>${words}</a>`;
 const Terminal = ({ of }) => html`<section><h2>The same in a terminal</h2>${of.map((c) => html`<${Command} key=${c} of=${c} />`)}</section>`;
@@ -56,7 +57,7 @@ export function Entity({ workflow, id }) {
 	const open = e.claim ? [] : [...new Set(steps.filter((s) => s.status === e.status).map((s) => s.step_key))];
 	return html`<${Page} title=${html`<${Text} of=${id} />`} crumbs=${crumbs} aside=${html`<${Status} of=${e.status} />`}>
 		<${Failure} error=${error} /><${Why} id=${subject} />
-		${e.claim?.held && html`<${Actions} of=${act.resolve_claim(e, e.claim.step)} />`}
+		${e.claim?.held && html`<${Sent} of=${path`entities/${workflow}/${id}`} step=${e.claim.step} /><${Actions} of=${act.resolve_claim(e, e.claim.step)} />`}
 		<${Actions} of=${open.map((step) => act.fire_step(e, step))} label="steps that can be fired" />
 		<${Facts} of=${[["workflow", html`<a href=${link`workflows/${workflow}`}><${Text} of=${workflow} /></a>`], ["version", String(e.version)], ["updated", html`<${Time} of=${e.updatedAt} />`],
 			["claim", e.claim && html`<${Text} of=${e.claim.step} /> by <${Text} of=${e.claim.requester} />, ${e.claim.held ? "held for a person" : html`until <${Time} of=${e.claim.until} />`}, fence ${String(e.claim.fence)}`]]} />
@@ -99,7 +100,7 @@ export function Batches() {
 
 function Item({ batch, item, close }) {
 	return html`<div class="card"><h3>Item ${String(item.n)} <${Status} of=${item.status} /> ${item.decision}<button class="link copy" onClick=${close}>close</button></h3>
-		<${Facts} of=${[["cost", grouped(item.cost)], ["charged", grouped(item.charged)], ["attempt", String(item.attempt)]]} />
+		<${Facts} of=${[["cost", grouped(item.cost)], ["charged", grouped(item.charged)], ["attempt", String(item.attempt)], ["sent with the key", item.status === "UNKNOWN" && html`<code>${batch.id}/${String(item.n)}</code><${Copy} text=${() => `${batch.id}/${item.n}`} />`]]} />
 		${item.error && html`<div class="note bad"><${Long} of=${item.error} /></div>`}
 		<${Actions} of=${[...(item.status === "UNKNOWN" ? act.resolve_item(batch, item.n) : []), item.status === "SUCCEEDED" && !item.decision && act.accept_item(batch, item.n)]} />
 		<div class="columns"><${Data} title="Input" of=${item.input} /><${Data} title="Output" of=${item.output} />${item.late !== null && html`<${Data} title="Late" of=${item.late} />`}</div>

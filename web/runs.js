@@ -2,6 +2,7 @@
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
 import { command, html, link, may, query, span, where } from "./lib.js";
+import { Sent } from "./sent.js";
 import { Actions, Age, Choice, Command, Copy, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 
 export const RUN_STATUSES = ["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLING", "CANCELLED"];
@@ -30,14 +31,6 @@ export function Runs() {
 			note="the newest first"
 			empty=${html`<p class="big">No run yet.</p><p>Start one, with a key so that it is one:</p><${Command} of="hapax run start WORKFLOW --key order-1 --input '{}'" />`} />
 	</${Page}>`;
-}
-
-// What is in doubt was sent under a key: with that somebody can look on the other side.
-export function Key({ run, step }) {
-	const { data } = useLoad(`workflow-runs/${encodeURIComponent(run)}/sent`);
-	if (!data || data.renamed || step.includes("#")) return null;
-	const key = `${run}/${step}/${data.redo}`;
-	return html`<p class="sent quiet">Sent <${Time} of=${data.startedAt} /> with <code>Idempotency-Key: <${Text} of=${key} /></code><${Copy} text=${() => key} />${data.attempt > 1 && html`, attempt ${String(data.attempt)}`}</p>`;
 }
 
 // The middle part of traceparent: what traces are found by.
@@ -85,9 +78,26 @@ function Bar({ run, step, place, to }) {
 	return html`<i class="bar ${tone_of(step.status)}" style=${{ left: `${left}%`, width: `${Math.max(right - left, 0.6)}%` }}></i>`;
 }
 
-function Step({ run, step, place, to }) {
+// What each attempt said that came to nothing. What it says as the one before it did is quiet: what differs is what is read.
+function Attempts({ of, step }) {
+	if (of.length < 2 && !(of.length && step.status === "COMPLETED")) return null;
+	return html`<table class="list attempts"><thead><tr><th class="n">attempt</th><th>ended</th><th>what it said</th></tr></thead><tbody>${of.map((r, i) => html`<tr key=${r.seq}><td class="n">${i + 1}</td><td><${Time} of=${r.time} /></td><td class="wrap"><${Differs} of=${r.reason} from=${of[i - 1]?.reason} /></td></tr>`)}
+		${step.status === "COMPLETED" && html`<tr><td class="n">${of.length + 1}</td><td><${Time} of=${step.completedAt} /></td><td>done</td></tr>`}</tbody></table>`;
+}
+const SAID_MAX = 500;
+function Differs({ of, from }) {
+	if (from === undefined) return html`<${Text} of=${of} />`;
+	if (of === from) return html`<span class="none">the same</span>`;
+	const most = Math.min(of.length, from.length, SAID_MAX);
+	let head = 0, tail = 0;
+	while (head < most && of[head] === from[head]) head++;
+	while (tail < most - head && of[of.length - 1 - tail] === from[from.length - 1 - tail]) tail++;
+	return html`<span class="quiet"><${Text} of=${of.slice(0, head)} /></span><mark><${Text} of=${of.slice(head, of.length - tail)} /></mark><span class="quiet"><${Text} of=${of.slice(of.length - tail)} /></span>`;
+}
+
+function Step({ run, step, place, to, tries }) {
 	const [open, set] = useState(step.status === "UNKNOWN" || step.status === "FAILED");
-	const more = step.output !== null || step.error || step.status === "UNKNOWN";
+	const more = step.output !== null || step.error || step.status === "UNKNOWN" || tries.length > 0;
 	const waits_for_approval = run.status === "WAITING" && step.status === "WAITING" && step.name === run.currentStep;
 	return html`<div class="step ${step.status === "PENDING" || step.status === "SKIPPED" ? "dim" : ""}">
 		<button class="step-line" aria-expanded=${open} disabled=${!more && !waits_for_approval} onClick=${() => set(!open)}>
@@ -97,10 +107,11 @@ function Step({ run, step, place, to }) {
 			<span class="took">${step.startedAt && html`<${Age} since=${step.startedAt} until=${end_of(run, step)} />`}${step.attempt > 1 && html`<span class="tries" title="attempts">×${String(step.attempt)}</span>`}${step.compensatedAt && html`<span class="tries" title=${step.compensatedAt}>undone</span>`}</span>
 		</button>
 		${open && html`<div class="step-body">
-			${step.startedAt && html`<p class="quiet">${step.attempt > 1 ? `attempt ${step.attempt}, ` : ""}began <${Time} of=${step.startedAt} />${step.completedAt && html`, ended <${Time} of=${step.completedAt} />`}</p>`}
+			${step.startedAt && step.status !== "UNKNOWN" && html`<p class="quiet">${step.attempt > 1 ? `attempt ${step.attempt}, ` : ""}began <${Time} of=${step.startedAt} />${step.completedAt && html`, ended <${Time} of=${step.completedAt} />`}</p>`}
+			<${Attempts} of=${tries} step=${step} />
 			${step.error && html`<div class="note bad"><strong><${Text} of=${step.error.code || "error"} /></strong> <${Long} of=${step.error.message ?? ""} /></div>`}
 			${step.output !== null && html`<div class="json"><${Json} name="output" of=${step.output} /></div>`}
-			${step.status === "UNKNOWN" && html`<${Key} run=${run.id} step=${step.name} /><${Actions} of=${act.resolve_step(run, step.name)} />`}
+			${step.status === "UNKNOWN" && html`<${Sent} of=${`workflow-runs/${run.id}`} step=${step.name} /><${Actions} of=${act.resolve_step(run, step.name)} />`}
 		</div>`}
 	</div>`;
 }
@@ -128,10 +139,11 @@ function Waterfall({ run }) {
 	const { place, cuts } = axis(run.steps, Date.parse(run.createdAt), to);
 	const { data } = useLoad(`history/${run.id}?limit=200`);
 	const taken = leases(data?.items || []);
+	const said = (step) => (data?.items || []).filter((r) => r.step === step && r.reason && !r.by); // who decided has said why: that is no attempt
 	const queued = run.startedAt ? Date.parse(run.startedAt) - Date.parse(run.createdAt) : 0;
 	return html`<section><h2>Steps</h2><div class="waterfall">
 		${queued > 0 && html`<div class="step dim queued"><div class="step-line"><span class="step-name">queued</span><span></span><span class="track"><i class="bar waits" style=${{ left: "0%", width: `${Math.max(place(Date.parse(run.startedAt)), 0.6)}%` }}></i></span><span class="took">${span(queued)}</span></div></div>`}
-		${run.steps.map((step) => html`<${Step} key=${step.name} run=${run} step=${step} place=${place} to=${to} />`)}
+		${run.steps.map((step) => html`<${Step} key=${step.name} run=${run} step=${step} place=${place} to=${to} tries=${said(step.name)} />`)}
 		${taken.length > 0 && html`<${Leases} of=${taken} place=${place} />`}
 		${cuts.length > 0 && html`<p class="quiet">${cuts.map((c, i) => html`${i ? ", " : "Drawn shorter: "}${span(c.end - c.start)}`)}</p>`}
 	</div></section>`;

@@ -328,9 +328,9 @@ export const reason_of = (form) => (form.reason?.trim() ? { reason: form.reason.
 
 // ---- lists -----------------------------------------------------------------------------------------------------
 
-export function Choice({ name, label, words, value }) {
+export function Choice({ name, label, words, value, names = {}, none = "any" }) {
 	return html`<label class="choice"><span>${label}</span><select value=${value || ""} onChange=${(e) => go_query({ [name]: e.target.value, cursor: "" })}>
-		<option value="">any</option>${words.map((w) => html`<option key=${w} value=${w}>${w}</option>`)}
+		<option value="">${none}</option>${words.map((w) => html`<option key=${w} value=${w}>${names[w] || w}</option>`)}
 	</select></label>`;
 }
 
@@ -380,7 +380,7 @@ function Export({ list, parameters, name }) {
 // ---- rows ----
 // Of many rows only those around what is seen are there; the others are two empty ones of their height.
 
-const DRAWN_MAX = 300, AROUND = 30;
+const DRAWN_MAX = 300, AROUND = 12;
 
 function useWindow(n, body) {
 	const [range, set] = useState([0, DRAWN_MAX]);
@@ -409,11 +409,22 @@ function useWindow(n, body) {
 	return n <= DRAWN_MAX ? [0, n, 0] : [Math.min(range[0], n), Math.min(range[1], n), range[2] || 30];
 }
 
+// As wide as they were at first: what comes while somebody scrolls moves no column, and is not measured for it.
+function useWidths(many, columns, body) {
+	const [widths, set] = useState(null);
+	useLayoutEffect(() => {
+		const heads = [...body.current.parentNode.querySelectorAll("th")].map((th) => th.offsetWidth), sum = heads.reduce((a, b) => a + b, 0);
+		set(many && sum ? heads.map((w) => `${((100 * w) / sum).toFixed(2)}%`) : null);
+	}, [many, columns]);
+	return widths?.length === columns ? widths : null;
+}
+
 function Rows({ rows, columns, to, key_of }) {
 	const body = useRef(null);
 	const [first, last, height] = useWindow(rows.length, body);
+	const widths = useWidths(rows.length > DRAWN_MAX, columns.length, body);
 	const space = (n) => n > 0 && html`<tr class="space" aria-hidden="true" style=${{ height: `${n * height}px` }}></tr>`;
-	return html`<div class="scroll"><table class="list" aria-rowcount=${rows.length + 1}>
+	return html`<div class="scroll"><table class="list rows ${widths ? "fixed" : ""}" aria-rowcount=${rows.length + 1}>${widths && html`<colgroup>${widths.map((width) => html`<col style=${{ width }} />`)}</colgroup>`}
 		<thead><tr>${columns.map((c) => html`<th key=${c.name} class=${c.class}>${c.name}</th>`)}</tr></thead>
 		<tbody ref=${body}>${space(first)}${rows.slice(first, last).map((row, i) => html`<tr key=${key_of(row)} data-row=${first + i} data-to=${to?.(row)} tabindex="-1">${columns.map((c, i) => html`<td key=${c.name} class=${c.class} data-name=${c.name}>${i === 0 && to ? html`<a href=${to(row)} class="id">${c.of(row)}</a>` : c.of(row)}</td>`)}</tr>`)}${space(rows.length - last)}</tbody>
 	</table></div>`;

@@ -14,10 +14,12 @@ EVIL = f"{MARKUP} {TURNED} {{{{7*7}}}} ${{window.hurt=1}} javascript:window.hurt
 
 
 class World:
-	"""Services, by path: /ok does it, /refuse refuses, /vanish hangs up in the middle, /evil refuses with markup, /slow waits for `go`."""
+	"""Services, by path: /ok does it, /refuse refuses, /vanish hangs up in the middle, /evil refuses with markup, /slow waits for `go`, /flaky
+	does it at the third try, /asked is a probe, which says what `says` is."""
 
 	def __init__(self):
 		self.go = threading.Event()
+		self.says, self.asked, self.tries = {"outcome": "unknown"}, [], 0
 		world = self
 
 		class Handler(http.server.BaseHTTPRequestHandler):
@@ -31,6 +33,13 @@ class World:
 				status, answer = 200, {"receipt": "r-%s" % (n if n is not None else "1"), "amount": 12345678901234567890}
 				if self.path == "/refuse" or (self.path == "/frame" and n is not None and n % 7 == 5):
 					status, answer = 400, {"error": "the card was declined"}
+				if self.path == "/asked":
+					world.asked.append((self.headers["Idempotency-Key"], body))
+					answer = world.says
+				if self.path == "/flaky":
+					world.tries += 1
+					if world.tries < 3:
+						status, answer = 503, {"error": f"no place in line {world.tries}"}
 				if self.path == "/evil":
 					status, answer = 400, {"error": EVIL}
 				text = json.dumps(answer).encode()
@@ -72,17 +81,19 @@ def task(name, action, **more):
 
 def definitions(world):
 	ok, refuse, vanish = http_action(world, "/ok", effect="keyed"), http_action(world, "/refuse", effect="keyed"), http_action(world, "/vanish")
-	yield run("order", {"reserve": ok, "charge": vanish, "release": ok, "mail": ok},
+	asked = {**vanish, "probe": "asked"}
+	yield run("order", {"reserve": ok, "charge": asked, "asked": http_action(world, "/asked"), "release": ok, "mail": ok},
 		[task("reserve", "reserve", save_as="reservation", compensate="release"), task("charge", "charge", on_unknown="hold"),
-		 {"name": "paid", "type": "external_event", "event": "payment", "timeout": "1h"}, task("mail", "mail")], output="{reservation: .state.reservation}")
-	yield run("refund", {"refuse": refuse, "ok": ok}, [task("look_up", "ok"), task("pay_back", "refuse")])
+		 {"name": "paid", "type": "external_event", "event": "payment", "timeout": "1h"}, task("mail", "mail")], output="{reservation: .state.reservation}", attributes={"amount": ".input.total"})
+	yield run("flaky", {"flaky": http_action(world, "/flaky", effect="keyed")}, [task("book", "flaky", retry={"max_attempts": 3, "initial": "20ms"})])
+	yield run("refund", {"refuse": refuse, "ok": ok}, [task("look_up", "ok"), task("pay_back", "refuse")], attributes={"amount": ".input.amount"})
 	yield run("evil", {"evil": http_action(world, "/evil", effect="keyed")}, [task("__proto__", "evil")])
 	yield run("hire", {}, [{"name": "sign", "type": "approval", "timeout": "24h", "on_timeout": "fail"}])
 	yield run("parcel", {}, [{"name": "delivered", "type": "external_event", "event": "delivered", "timeout": "48h", "save_as": "proof"}], output=".state.proof")
 	yield run("line", {"ok": ok}, [task("pack", "ok")], output="{n: .input.n}")
 	yield run("shipment", {"ok": ok}, [task("weigh", "ok"), {"name": "lines", "type": "map", "over": ".input.lines", "workflow": "line", "input": "{n: .index}", "save_as": "lines"}])
 	yield {"workflow": "invoice", "kind": "entity", "meta": {"module": "billing"}, "status_types": ["draft", "approved", "closing", "closed"], "initial_status": "draft",
-		"actions": {"Close": vanish}, "steps": [{"step_id": 1, "step_key": "approve", "status": "draft", "successful_state": "approved"},
+		"actions": {"Close": asked, "asked": http_action(world, "/asked")}, "steps": [{"step_id": 1, "step_key": "approve", "status": "draft", "successful_state": "approved"},
 			{"step_id": 2, "step_key": "close", "status": "approved", "claim_state": ["closing", "approved"], "successful_state": "closed", "action": "Close", "on_unknown": "hold"}]}
 	yield {"workflow": "render", "kind": "batch", "actions": {"frame": http_action(world, "/frame"), "delete": ok}, "item_action": "frame", "cleanup_action": "delete", "retry": {"max_attempts": 1}}
 	yield {"workflow": "film", "kind": "batch", "actions": {"slow": http_action(world, "/slow", timeout="10m"), "delete": ok}, "item_action": "slow", "cleanup_action": "delete", "concurrency": 2}
@@ -121,7 +132,7 @@ class Scene:
 			"approval": self.start("hire", "hire-12", name="Ann Verweij", salary=5200),
 			"approval2": self.start("hire", "hire-13", name="Jo"),
 			"waiting": self.start("parcel", "parcel-1"), "paused": self.start("parcel", "parcel-2"), "waiting2": self.start("parcel", "parcel-3"),
-			"parent": self.start("shipment", "shipment-1", lines=[1, 2, 3]),
+			"parent": self.start("shipment", "shipment-1", lines=[1, 2, 3]), "flaky": self.start("flaky", "seat-12"),
 		}
 		self.ask("POST", "entities/invoice", {"id": "inv-100", "data": {"customer": "Acme", "amount": 12000, "exact": 0.10}})
 		for id in ("inv-100", EVIL[:120]):
@@ -141,7 +152,7 @@ class Scene:
 		self.ask("POST", "functions/claim", {"worker": "<i>w</i>", "functions": [{"name": "greet", "version": "1"}, {"name": "greet", "version": "2"}], "waitMs": 0})
 		self.ask("PUT", "schedules/nightly", {"workflow": "parcel", "cron": "0 6 * * *", "timezone": "Europe/Amsterdam"})
 		self.ask("PUT", "schedules/hourly", {"workflow": "parcel", "every": "1h"})
-		for which, wanted in (("unknown", "WAITING"), ("unknown2", "WAITING"), ("failed", "FAILED"), ("failed2", "FAILED"), ("evil", "FAILED"), ("approval", "WAITING"), ("approval2", "WAITING"), ("waiting", "WAITING"), ("paused", "WAITING"), ("waiting2", "WAITING"), ("parent", "COMPLETED")):
+		for which, wanted in (("unknown", "WAITING"), ("unknown2", "WAITING"), ("failed", "FAILED"), ("failed2", "FAILED"), ("evil", "FAILED"), ("approval", "WAITING"), ("approval2", "WAITING"), ("waiting", "WAITING"), ("paused", "WAITING"), ("waiting2", "WAITING"), ("parent", "COMPLETED"), ("flaky", "COMPLETED")):
 			until(lambda: self.status(self.runs[which]) == wanted, f"{which} {wanted}")
 		self.ask("POST", f"workflow-runs/{self.runs['paused']}/pause", {})
 		until(lambda: self.ask("GET", f"batches/{self.batch}")["status"] == "COMPLETED", "the batch")

@@ -8,60 +8,19 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import time
 import urllib.parse
 
 import browser
 import dashboard_scene as scenes
+import dashboard_steps as steps
 import server
+from dashboard_steps import Store, at, be_still, calm, done, inbox_item, press
 from server import ROOT, until
 
 PG = os.environ.get("HAPAX_TEST_PG")
 PICTURES = os.environ.get("PICTURES")
-if not browser.program():
-	print("not ok there_is_a_browser")
-	print("no chromium: scripts/install-packages.sh test installs it")
-	sys.exit(0)
-
-
-class Store:
-	"""A database of its own: the tables of the others are theirs."""
-
-	def __init__(self, kind):
-		self.kind, self.url = kind, "sqlite:h.db"
-		if kind == "postgres":
-			self.name = f"dashboard_{os.getpid()}"
-			self.sql(f"CREATE DATABASE {self.name}")
-			self.url = PG.rsplit("/", 1)[0] + "/" + self.name
-
-	def sql(self, text):
-		subprocess.run(["psql", "-qX", PG, "-c", text], check=True)
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		if self.kind == "postgres":
-			self.sql(f"DROP DATABASE {self.name} WITH (FORCE)")
-
-
-def calm(page):
-	"""Nothing was executed, nothing was complained about."""
-	assert page.js("window.hurt === undefined"), "a stranger's text was executed"
-	assert not page.violations(), page.violations()
-	assert not page.complaints, page.complaints
-
-
-def at(page, way):
-	page.js(f"location.hash = {json.dumps('#/' + way)}")
-
-
-def be_still(page):
-	"""What appears by itself would move what is to be pressed."""
-	page.until("document.querySelector('button.live.live')", "the page is live")
-	page.click("button.live")
-	page.shows("paused")
+steps.need_browser()
 
 
 def pages_of(scene):
@@ -112,6 +71,7 @@ def walk_pages(page, scene):
 		wide = page.js("document.documentElement.scrollWidth - innerWidth")
 		assert wide <= 0, f"{name} is {wide} pixels too wide"
 		if PICTURES:
+			page.settle()
 			page.until("[...document.images].every(i => i.complete)")
 			for dark in (False, True):
 				page.dark(dark)
@@ -141,35 +101,9 @@ def walk_small(page, scene):
 		wide = page.js("document.documentElement.scrollWidth - innerWidth")
 		assert wide <= 0, f"at 400 pixels {name} is {wide} too wide"
 		if PICTURES:
+			page.settle()
 			page.picture(pathlib.Path(PICTURES) / f"{name}-400.png", whole=True)
 	page.size(1280, 860)
-
-
-def press(page, label, confirm, fields=None, within="main"):
-	"""A button, what it asks for, and its confirmation; what is said then."""
-	page.click(f".actions button", label, within)
-	page.until("document.querySelector('form.panel')", "the panel")
-	for name, text in (fields or {}).items():
-		page.js(f"(e => {{ e.focus(); e.select(); }})(document.querySelector('form.panel #f-{name}'))")
-		page.type(text)
-	command = page.js("document.querySelector('form.panel .command code').textContent")
-	assert command.startswith("hapax "), command
-	page.click("button:not([type])", confirm, "form.panel")
-	return page.until("document.querySelector('form.panel .note')?.textContent", f"what became of {label}")
-
-
-def done(page, *args, **more):
-	said = press(page, *args, **more)
-	assert said.startswith("Done."), said
-	page.click("form.panel button[type=button]")
-	return said
-
-
-def inbox_item(page, id):
-	"""The card of this subject gets a mark that a selector finds."""
-	at(page, "")
-	page.until(f"(c => c && (c.id = 'card', true))([...document.querySelectorAll('article.item')].find(a => a.textContent.includes({json.dumps(id)})))", f"{id} in the inbox")
-	return "#card"
 
 
 def gone_from_inbox(page, scene, id):
@@ -585,7 +519,7 @@ def test_login_with_a_key(dir):
 		assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and cookie["path"] == "/api/v1" and admin[20:] not in cookie["value"], cookie
 		assert page.js("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)") == "{}{}", "a script could read it"
 		done(page, "retry", "retry", {"reason": "with a session"}, within=inbox_item(page, scene.runs["failed"]))
-		(row,) = [r for r in scene.ask("GET", f"history/{scene.runs['failed']}?limit=100")["items"] if r["reason"]]
+		(row,) = [r for r in scene.ask("GET", f"history/{scene.runs['failed']}?limit=100")["items"] if r["by"]]
 		assert (row["reason"], row["by"]) == ("with a session", "admin-person"), row
 		at(page, "workflows/order")
 		page.until("document.images.length && document.images[0].complete && document.images[0].naturalWidth > 100", "the picture comes with the cookie")
