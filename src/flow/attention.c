@@ -87,7 +87,7 @@ const char *const attention_kinds[] = {
 	" WHEN substr(a.value, 3, 10) > '5000000018' THEN 1000000000000000000" \
 	" ELSE CAST(substr(substr(a.value, 13) || '000000000000000000', 1, " EXPONENT ") AS BIGINT) END"
 #define MONEY "coalesce((SELECT b.charged - b.refunded FROM hx_batch b WHERE b.subject = x.subject), " UNITS ")"
-#define AMOUNT " LEFT JOIN hx_attribute a ON a.subject = x.subject AND a.name = 'amount' AND x.kind <> 'held_request'"
+#define AMOUNT " LEFT JOIN hx_attribute a ON a.subject = x.subject AND a.name = 'amount' AND x.kind NOT IN ('held_request', 'unknown_items', 'stuck_teardown')"
 
 /* What a row shows besides is looked up for those of the page alone. */
 #define PAGE_OF(order, rows) \
