@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Functions whose workers mean harm, or have very much to do at once: the server bears it, and others do not notice.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import os, subprocess
+import concurrent.futures, json, os, random, subprocess
 import server
 from server import Server, until
 
@@ -148,6 +148,73 @@ def test_names_that_workers_make_up_are_no_labels(dir):
 		assert len(series) == len(set(series)), "a series comes once"
 		assert 'hapax_runs_total{workflow="(functions)",status="COMPLETED"} 8' in lines, lines
 		assert not any("short" in line for line in lines), "names of a workspace's own are not for others"
+
+
+@on_every_store
+def test_what_one_call_starts_and_drops_is_cancelled(hapax):
+	Worker(hapax, "kid").claim()
+	w = Worker(hapax, "f").begin()
+	w.write(entry("child", "c", workflow="kid"), entry("drop", "c"))
+	w.write(entry("child", "d", workflow="kid"), end={"state": "completed"})
+	kids = lambda: [run["status"] for run in hapax.json("GET", f"{RUNS}?definitionId=kid", status=200)["items"]]
+	until(lambda: kids() == ["CANCELLED"] * 2, "both to be cancelled")
+
+
+@on_every_store
+def test_texts_and_numbers_at_their_limits(hapax):
+	w = Worker(hapax, "f").begin()
+	path = f"{API}/runs/{w.run}/journal"
+	texts = [f'"{text}"' for text in ("\\ud800", "x\\udc00", "a\\u0000", "\\u007f", "\\ufffe")]
+	values = [entry("value", "v", output=0), step("s", error={"message": 0}, state="failed"), entry("attribute", "a", value=0), entry("event", "e", event=0),
+		entry("child", "c", workflow="none", input={"x": 0}), entry("child", "d", workflow=0)]
+	for text in texts:
+		bodies = [json.dumps({"worker": "w", "fence": w.turn["fence"], "seq": w.seq, "entries": [value]}).replace(": 0}", f": {text}}}") for value in values]
+		for body in bodies + [f'{{"worker": {text}, "functions": [{{"name": {text}, "version": {text}}}]}}']:
+			status, _, answer = hapax.call("POST", path if "fence" in body else f"{API}/claim", body.encode())
+			assert status in (200, 400, 409, 422), (body, status, answer)
+			w.seq = json.loads(answer).get("seq", w.seq)
+	for fence in (1, 2**63 - 1, 2**63, 0, -1, 1.5, "1", None):
+		for seq in (2**63 - 1, 2**63, -1, 0.5, "0", None):
+			status, _, answer = hapax.call("POST", path, {"worker": "w", "fence": fence, "seq": seq, "entries": [entry("value", "n")]})
+			assert status in (400, 409, 422), (fence, seq, status, answer)
+	w.write(entry("sleep", "long", until="9999-12-31T23:59:59Z"), entry("sleep", "longer", forMs=366 * 100 * 86400000), end={"state": "completed"})
+	assert w.status() == "COMPLETED"
+
+
+def at_once(nodes, calls):
+	random.shuffle(calls)
+	with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+		return list(pool.map(lambda n: (calls[n], nodes[n % 2].call(*calls[n])), range(len(calls))))
+
+
+def race_on_two(nodes, w):
+	"""The same bytes on both nodes, others that name the same seq, and people: one call is taken, and it is told to whoever has sent it."""
+	path, at = f"{API}/runs/{w.run}/journal", {"worker": "w", "fence": w.turn["fence"], "seq": w.seq}
+	same = json.dumps({**at, "entries": [step("a", "begun"), entry("event", "e", event="go")]}).encode()
+	others = [json.dumps({**at, "entries": [step("b", output=n)]}).encode() for n in range(3)]
+	people = [("POST", f"{RUNS}/{w.run}/{verb}", {}) for verb in ("events/go", "pause", "resume")]
+	answers = at_once(nodes, [("POST", path, same)] * 4 + [("POST", path, other) for other in others] + people)
+	journal = w.hapax.json("GET", f"{path}?fence={w.turn['fence']}", status=200)
+	names = {entry["name"] for entry in journal["journal"]}
+	assert len({entry["seq"] for entry in journal["journal"]}) == len(journal["journal"]), journal
+	assert not {"a", "b"} <= names, "the same seq has meant two things"
+	for (_, _, sent), (status, _, text) in answers:
+		assert sent == {} or status in (200, 409, 503), (status, text)
+		assert status != 200 or sent == {} or ("a" if sent == same else "b") in names, "a call is told that was not taken"
+	return names, journal["seq"]
+
+
+def test_two_nodes_take_one_call(dir):
+	for store in STORES[1:]:
+		(dir / "b").mkdir()
+		with Server(dir, "serve", "--db", store, "--node", "a") as a, Server(dir / "b", "serve", "--db", store, "--node", "b") as b:
+			for _ in range(5):
+				w = Worker(a, "f").begin()
+				names, w.seq = race_on_two([a, b], w)
+				a.call("POST", f"{RUNS}/{w.run}/resume", {})
+				b.call("POST", f"{RUNS}/{w.run}/cancel", {})
+				w.write(*[step("a")] * ("a" in names), end={"state": "undone"})
+				assert w.status() == "CANCELLED"
 
 
 server.run(globals())
