@@ -28,7 +28,7 @@
 #define TURNS_OF(name)                                                                                                 \
 	" f.workspace = ?1"                                                                                                \
 	" AND f.name " name                                                                                                \
-	" AND (f.version IS NULL OR length(f.name) || ':' || f.name || f.version IN (SELECT value FROM {list3}))"
+	" AND (f.version IS NULL OR length(f.name) || ':' || f.name || f.version IN (SELECT value FROM {list3}))" /* mutant: turn-of-another-version -> " AND ?3 = ?3" */
 
 /* A child hears what its parent has asked before it goes on, and goes no further under who is cancelled: run_children.h, C2. */
 #define IS_STOPPED(r, s)                                                                                               \

@@ -381,6 +381,11 @@ static bool may_end(struct function_work *w, enum function_end_state end)
 	return true;
 }
 
+static bool is_dropped_unheard(const struct function_request *rq, const struct function_entry *e)
+{
+	return e->state == ENTRY_DROPPED && e->seq > rq->seq && !e->own;
+}
+
 /* Is what it waits for of a kind that ends by itself, and has the caller not seen it end? */
 static bool suspend(struct function_work *w, const struct function_request *rq)
 {
@@ -397,7 +402,7 @@ static bool suspend(struct function_work *w, const struct function_request *rq)
 		const struct function_entry *e = work_find(w, a->kind, a->name, a->n);
 		bool ended = e && entry_has_ended(e->state);
 
-		if (e && e->kind == a->kind && e->state == ENTRY_DROPPED && e->seq > rq->seq && !e->own) {
+		if (e && e->kind == a->kind && is_dropped_unheard(rq, e)) { /* mutant: suspended-unheard -> if (0) { */
 			strbuf_release(&text); /* by a cancel that the caller has not heard of */
 			return work_refuse(w, HX_CANCELLED, "the run is being cancelled: nothing is waited for");
 		}
@@ -525,7 +530,7 @@ static bool has_the_turn(const struct function_work *w, const struct function_re
 {
 	bool has = w->row.fence == rq->fence; /* mutant: function-fence -> bool has = true; */
 
-	has &= slice_eq(w->row.worker, rq->worker);
+	has &= slice_eq(w->row.worker, rq->worker); /* mutant: function-worker */
 	return has;
 }
 
@@ -553,7 +558,7 @@ bool function_take(struct function_work *w, const struct function_request *rq, s
 		return false;
 	w->taken = true;
 	w->hash = rq->hash;
-	w->lapses = 0;
+	w->lapses = 0; /* mutant: lapses-for-ever -> ; */
 	w->lease_ms = rq->lease_ms ? rq->lease_ms : w->row.lease_ms;
 	if (!w->version.p && rq->changes_n)
 		w->version = w->row.turn_version;

@@ -75,7 +75,7 @@ STMT(stmt_rows, "", "iit", "SELECT f.subject, f.seq, s.status" ALL " ORDER BY f.
 #define COUNT(what) " (SELECT count(*) " what "),"
 #define TERMINAL "s.status IN ('COMPLETED', 'FAILED', 'CANCELLED')"
 #define OVER "s.status IN ('COMPLETED', 'CANCELLED')"
-STMT(stmt_check, "", "iiiiiiiiiiii", "SELECT"
+STMT(stmt_check, "", "iiiiiiiiiiiii", "SELECT"
 	COUNT("FROM hx_entry e JOIN hx_subject s ON s.id = e.run WHERE e.state = 'begun' AND s.owner IS NULL")
 	COUNT("FROM hx_entry e JOIN hx_subject s ON s.id = e.run WHERE e.ended = 0 AND " OVER)
 	COUNT("FROM hx_subject s WHERE s.status = 'CANCELLED' AND EXISTS (SELECT 1 FROM hx_entry c JOIN hx_entry t ON t.run = c.run AND t.label = c.label"
@@ -92,7 +92,11 @@ STMT(stmt_check, "", "iiiiiiiiiiii", "SELECT"
 	      " AND e.policy LIKE '% hold'))")
 	COUNT("FROM hx_run r JOIN hx_subject s ON s.id = r.subject WHERE r.parent IS NOT NULL AND r.asked IS NULL AND r.child <> CASE s.status"
 	      " WHEN 'COMPLETED' THEN 'done' WHEN 'FAILED' THEN 'failed' WHEN 'CANCELLED' THEN 'cancelled' ELSE 'open' END")
-	" (SELECT count(*) - count(DISTINCT parent || parent_step || parent_n) FROM hx_run WHERE parent IS NOT NULL)");
+	" (SELECT count(*) - count(DISTINCT parent || parent_step || parent_n) FROM hx_run WHERE parent IS NOT NULL),"
+	" (SELECT count(*) FROM (SELECT r.workflow, s.status, count(*) AS n FROM hx_run r JOIN hx_subject s ON s.id = r.subject GROUP BY 1, 2) a LEFT JOIN"
+	"   (SELECT workflow, status, sum(n) AS n FROM (SELECT workflow, to_status AS status, n FROM hx_run_moved UNION ALL SELECT workflow, from_status, -n"
+	"   FROM hx_run_moved UNION ALL SELECT workflow, status, n FROM hx_run_count) GROUP BY 1, 2) c ON c.workflow = a.workflow AND c.status = a.status"
+	"   WHERE c.n IS NULL OR c.n <> a.n)");
 
 STMT(stmt_dropped, "", "i", "SELECT count(*) FROM hx_entry e JOIN hx_subject s ON s.id = e.child WHERE e.state = 'dropped' AND s.status <> 'CANCELLED'");
 STMT(stmt_end, "", "ttt", "SELECT s.status, r.awaits, r.workflow FROM hx_run r JOIN hx_subject s ON s.id = r.subject ORDER BY r.subject");
@@ -304,6 +308,7 @@ static void check_rows(struct sim *sim)
 		"F4: a turn is handed out although a person has to decide",
 		"a child is not what its parent sees",
 		"C1: an entry has two children",
+		"the counts by status are not what there is",
 	};
 	struct unit_result result = ask_store(sim, &stmt_check, 0, NULL);
 

@@ -540,6 +540,40 @@ static void test_errors_do_not_grow_without_bound(void **state)
 		"a journal of errors has no end");
 }
 
+/* Ten in a row are held; a call that was taken begins the row anew, whatever it says. */
+static void test_lapses_are_counted_in_a_row(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(claim(w, "1", 0), 1);
+		if (i == 8)
+			assert_int_equal(call(w, "{'entries':[{'kind':'value','name':'v','n':0}]}"), HX_OK);
+		fake_clock_advance_ms(&w->clock, 60001);
+		look(w);
+	}
+	MUST_BE(w, "SELECT lapses || ' ' || coalesce(held, 'goes on') FROM hx_function", "2 goes on",
+		"lapses are counted over a call that was taken");
+}
+
+static void test_a_turn_is_its_workers(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'value','name':'v','n':0}]}"), HX_OK);
+	sql(w, "UPDATE hx_function SET worker = 'other'");
+	MUST_HOLD(call(w, "{'end':{'state':'released'}}") == HX_STALE_FENCE, "a worker ends the turn of another");
+	sql(w, "UPDATE hx_function SET worker = 'w'");
+	assert_int_equal(call(w, "{'end':{'state':'released'}}"), HX_OK);
+	MUST_HOLD(claim(w, "2", 0) == 0, "the code of one version gets the journal of another");
+	assert_int_equal(claim(w, "1", 0), 1);
+}
+
 static void test_it_is_kept_as_its_definition_says(void **state)
 {
 	struct world *w = *state;
@@ -585,6 +619,8 @@ int main(int argc, char **argv)
 		TEST(test_a_retry_does_not_resume),
 		TEST(test_a_decision_after_its_time_is_refused),
 		TEST(test_errors_do_not_grow_without_bound),
+		TEST(test_lapses_are_counted_in_a_row),
+		TEST(test_a_turn_is_its_workers),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
