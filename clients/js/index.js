@@ -19,23 +19,25 @@ function work(o) {
   let freed = () => {};
 
   async function take(t, sent) {
-    const fn = fns.get(t.function + " " + t.version);
+    const fn = fns.get(t.function + " " + t.version), before = t.from && active.get(t.run);
+    if (before) await Promise.race([before.gone, sleep(1000)]); // its turn is over, and it is about to hear so
     let run = warm.get(t.run), { journal, more } = t;
     warm.delete(t.run);
-    if (!run || run.seq !== t.from || run.fn !== fn) {
+    if (!run || !t.from || t.from > run.seq || run.fn !== fn) {
       if (t.from) [journal, more] = [[], true]; // it was here, and is not any more
       run = new Run(worker, t, fn);
     }
     active.set(t.run, run);
-    Object.assign(run, { sent, leaseEnd: sent + leaseMs, fence: t.fence });
+    Object.assign(run, { sent, leaseEnd: sent + leaseMs, fence: t.fence, gone: new Promise((done) => (run.leave = done)) });
     try {
       for (let page; more; { more } = page) {
         page = await api.text("GET", `functions/runs/${t.run}/journal?fence=${t.fence}&after=${journal.at(-1)?.seq ?? 0}`);
         journal = journal.concat(page.journal);
       }
-      if ((await run.turn(t, journal, sent)) && active.get(t.run) === run) warm.set(t.run, run);
+      const news = journal.filter(({ seq }) => seq > run.seq); // of what was before that it has heard since it asked for turns
+      if ((await run.turn(t, news, sent)) && active.get(t.run) === run) warm.set(t.run, run);
       if (warm.size > keep) warm.delete(warm.keys().next().value);
-    } catch (error) { worker.log(`${t.run}: ${error.stack}`); } finally { if (active.get(t.run) === run) active.delete(t.run); freed(); }
+    } catch (error) { worker.log(`${t.run}: ${error.stack}`); } finally { if (active.get(t.run) === run) active.delete(t.run); run.leave(); freed(); }
   }
   async function poll() {
     const beat = setInterval(() => active.forEach((run) => run.heartbeat()), Math.max(20, leaseMs / 12)).unref();
@@ -44,7 +46,7 @@ function work(o) {
         const max = Math.min(25, concurrency - active.size), sent = clock();
         if (max <= 0) { await new Promise((done) => (freed = done)); continue; }
         const functions = [...fns.values()].map(({ name, version }) => ({ name, version }));
-        const ask = { worker: worker.name, functions, max, waitMs, leaseMs, warm: [...warm].map(([run, { seq }]) => ({ run, seq })) };
+        const ask = { worker: worker.name, functions, max, waitMs, leaseMs, warm: [...warm, ...active].map(([run, { seq }]) => ({ run, seq })) };
         const claim = api.once("POST", "functions/claim", JSON.stringify(ask), { timeout: waitMs + api.timeout, signal: end.signal });
         const answer = await claim.catch((error) => ({ status: 503, error }));
         if (answer.status < 300) for (const t of answer.body.turns) take(t, sent);

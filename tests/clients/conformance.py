@@ -13,11 +13,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from engine import Engine  # noqa: E402
+from engine import FAULTS, Engine  # noqa: E402
 
 DEADLINE = 120
+NAPS = 3
 BRIEF = os.environ.get("HAPAX_CONFORMANCE") == "brief" and ("after", "lapse after")  # for a second flavour of one client
-FAULTS = ("before", "in", "after", "late", "twice", "busy", "lapse before", "lapse after")
 
 
 def output(value):
@@ -54,6 +54,8 @@ def same_order(run):
 
 SAID = {"step": "a"}
 LOST_RACE = [entry("event", "go", event="go", output=SAID), entry("step", "charge", "unknown", effect="claimed", onUnknown="probe")]
+
+PAGED = "each turn is a replay"
 
 # name: function, the scene, what must hold at the end, whether each of its calls is to go wrong in each way
 SCENES = {
@@ -134,6 +136,9 @@ class Conformance:
         with self.engine.lock:
             while any(self.waits(r) for r in runs) and time.monotonic() < until and self.workers[-1].poll() is None:
                 self.engine.changed.wait(0.2)
+        if self.workers[-1].poll() is not None:
+            self.result("the worker is there", False, "it has ended with %s" % self.workers[-1].poll())
+            sys.exit(1)
 
     def waits(self, run):
         held = run.scene.get("input", {}).get("probe") == "broken" and any(e["state"] == "unknown" for e in run.entries)
@@ -142,7 +147,7 @@ class Conformance:
     def judge(self, run, holds):
         """What is wrong with a run that should have ended, or nothing."""
         if self.waits(run):
-            return "%s has not ended: %s, %s" % (run.id, run.status, [(e["name"], e["state"]) for e in run.entries])
+            return "%s has not ended: %s, %s" % (run.id, run.status, [(e["name"], e["state"]) for e in run.entries[-20:]])
         wrong = [w for w in self.engine.wrong if w.startswith(run.id + ":")]
         if wrong:
             return wrong[0]
@@ -169,10 +174,22 @@ class Conformance:
             for k in range(1, plain[name].calls + 1 if disturbed else 0):
                 id = "run_%s_%d_%d" % (fault.replace(" ", "_"), list(SCENES).index(name), k)
                 runs.append((self.engine.start(id, function, dict(scene, faults={k: fault})), holds, "%s, call %d" % (name, k)))
-        self.engine.claim_faults[self.engine.claims + 2] = fault if fault in ("before", "busy") else None
+        self.engine.claim_fault = fault if "lapse" not in fault else None  # of every other claim that hands out turns, too
+        runs += self.other_exchanges(fault, plain)
         self.wait([run for run, _, _ in runs])
+        self.engine.claim_fault = None
         problems = ["%s: %s" % (where, problem) for run, holds, where in runs for problem in [self.judge(run, holds)] if problem]
         self.result("%d calls that go wrong: %s" % (len(runs), fault), not problems, "\n# ".join(problems[:5]))
+
+    def other_exchanges(self, fault, plain):
+        """Each page of a journal that is read in pages, and heartbeats."""
+        function, scene, holds, _ = SCENES[PAGED]
+        for k in range(1, plain[PAGED].pages + 1):
+            id = "run_%s_page_%d" % (fault.replace(" ", "_"), k)
+            yield self.engine.start(id, function, dict(scene, page_faults={k: fault})), holds, "page %d" % k
+        if "lapse" not in fault:
+            run = self.engine.start("run_%s_beat" % fault, "long", {"beat_faults": {1: fault, 3: fault}})
+            yield run, output({"out": {"step": "long"}}), "heartbeats"
 
     def kill(self):
         """The worker is killed at each call of a run, before and after it was taken; another one goes on."""
@@ -180,13 +197,14 @@ class Conformance:
         for name in ("claim", "parallel", "three"):
             for k in range(1, 5):
                 worker = self.workers[-1]
-                run = self.engine.start("run_kill_%s_%d" % (name, k), name, {"input": {"customer": "ada"}, "faults": {k: "late"}, "late": 5})
+                run = self.engine.start("run_kill_%s_%d" % (name, k), name, {"input": {"customer": "ada"}, "faults": {k: "late"}, "late": 5, "slow": 0.1})
                 until = time.monotonic() + DEADLINE
                 with self.engine.lock:
                     while run.calls < k and run.end is None and time.monotonic() < until:
                         self.engine.changed.wait(0.05)
                 worker.kill()
                 worker.wait()
+                self.engine.drain()  # what it has done is done before anybody is asked whether it was
                 with self.engine.lock:
                     if run.worker:
                         self.engine.lapse(run)
@@ -213,16 +231,31 @@ class Conformance:
         problem = self.judge(run, output({"out": {"step": "long"}}))
         self.result("and another one goes on", not problem, problem)
 
-    def big(self):
-        """A journal of 10,000 steps is replayed, and a warm worker is told only what is new."""
-        n = 10000
-        run = self.engine.start("run_big", "many", {"input": {"n": n + 1}, "journal": [entry("step", "s", n=i, output={"step": "s"}) for i in range(n)]})
-        start = time.monotonic()
+    def used(self):
+        """Of the worker: seconds of a processor, and bytes of memory."""
+        with open("/proc/%d/stat" % self.workers[-1].pid) as file:
+            words = file.read().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK"), int(words[21]) * os.sysconf("SC_PAGE_SIZE")
+
+    def many(self, n):
+        """A journal of n steps is replayed once, by a step more and some naps: the run, and what its worker has used for it."""
+        scene = {"input": {"n": n + 1, "naps": NAPS}, "journal": [entry("step", "s", n=i, output={"step": "s"}) for i in range(n)]}
+        seconds, bytes = self.used()
+        run = self.engine.start("run_many_%d" % n, "many", scene)
         self.wait([run])
-        took = time.monotonic() - start
-        problem = self.judge(run, output({"n": n + 1}))
-        print("# %s: a journal of 10,000 steps replayed in %.2f s" % (self.client, took))
-        self.result("a journal of 10,000 steps", not problem and steps(run) == ["s"], problem)
+        return run, self.used()[0] - seconds, self.used()[1] - bytes
+
+    def big(self):
+        """Seconds of a busy machine say nothing, so what is asked is: does it grow with the journal alone, and what was told how often?"""
+        some, less, _ = self.many(2500)
+        run, more, bytes = self.many(10000)
+        problem = self.judge(run, output({"n": 10001})) or self.judge(some, output({"n": 2501}))
+        print("# %s: a journal of 10,000 steps is replayed in %.2f s of a processor, one of 2,500 in %.2f s; %.0f MB" % (self.client, more, less, bytes / 1e6))
+        self.result("a journal of 10,000 steps is replayed", not problem and steps(run) == ["s"] and run.turns == NAPS + 1, problem or run.turns)
+        self.result("in a time that grows as it does", more < 8 * max(less, 0.1), "%.2f s, and %.2f s for a fourth" % (more, less))
+        self.result("in memory that is bounded", bytes < 200e6, bytes)
+        self.result("a warm worker is told only what is new", run.told_n <= 10001 + 2 * NAPS and run.pages == 0,
+                    "%d entries, %d bytes, %d pages" % (run.told_n, run.told_bytes, run.pages))
 
 
 def main():

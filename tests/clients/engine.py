@@ -1,7 +1,8 @@
 """The engine's side of the protocol of functions, for the conformance script: small, strict, in memory, and unkind on request.
 
-It takes nothing that the contract does not allow: what a client does wrong becomes an entry of Engine.wrong. Each run may have one
-fault, at the k-th of its journal calls; and what ends from outside (sleeps, events, approvals, children) ends when the scene says so.
+It takes nothing that the contract does not allow: what a client does wrong becomes an entry of Engine.wrong. Each run may have
+faults: at the k-th of its journal calls (`faults`), of the pages of its journal (`page_faults`), of its heartbeats (`beat_faults`); every
+other claim that hands out turns may have one. What ends from outside (sleeps, events, approvals, children) ends when the scene says so.
 """
 import http.server
 import json
@@ -9,7 +10,9 @@ import math
 import socket
 import threading
 import time
+import urllib.request
 
+FAULTS = ("before", "in", "after", "late", "twice", "busy", "lapse before", "lapse after")  # what can become of an exchange
 ABOUT = ("compensate", "undo", "drop")
 WAITING = ("sleep", "event", "approval", "child")
 FIELDS = {"step": {"state", "effect", "onUnknown", "output", "error", "retryAfterMs"}, "sleep": {"until", "forMs"}, "event": {"event", "timeoutMs"},
@@ -32,7 +35,9 @@ class Run:
         self.worker, self.until, self.last, self.held_until = None, 0, None, 0
         self.status, self.awaits, self.any = "PENDING", None, False
         self.cancelled = self.paused = self.cold = False
-        self.calls = self.turns = self.replays = 0
+        self.calls = self.turns = self.replays = self.pages = self.beats = 0
+        self.told_n = self.told_bytes = 0  # entries of its journal that workers were told of, and their bytes
+        self.unheard = False  # the turn was handed out, and the answer lost: nobody knows of it
         self.end = None
         self.effects = []  # (step, key) as they were executed
         self.retry_at = {}  # by place: when a step that has failed is to be tried again
@@ -78,12 +83,11 @@ class Engine:
     def __init__(self):
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
-        self.runs, self.wrong, self.claims, self.claim_faults = {}, [], 0, {}
+        self.runs, self.wrong, self.claims, self.claim_fault, self.open = {}, [], 0, None, 0
         self.handler = type("Handler", (Handler,), {"engine": self})
         self.forgiving = False  # workers are being killed: leases run out
-        self.server = type("Server", (http.server.ThreadingHTTPServer,), {"request_queue_size": 256})(("127.0.0.1", 0), self.handler)
-        self.server.handle_error = lambda *words: None  # connections that the client has closed
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", 0), self.handler)
+        self.server.engine = self
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -93,6 +97,13 @@ class Engine:
             self.changed.notify_all()
             return self.runs[id]
 
+    def drain(self):
+        """All that workers have said who are dead now has been heard: connections are taken in the order of their coming."""
+        urllib.request.urlopen(urllib.request.Request(self.url + "/effect", b'{"key": "", "step": ""}')).read()
+        with self.lock:
+            while self.open:
+                self.changed.wait(0.2)
+
     def blame(self, run, words):
         self.wrong.append("%s: %s" % (run.id if run else "claim", words))
 
@@ -100,7 +111,7 @@ class Engine:
 
     def lapse(self, run):
         """The worker's lease is over: what it had begun is unknown, and a person or the next worker says what it was."""
-        run.worker, run.cold = None, True
+        run.worker, run.cold, run.last = None, True, None  # a call that was taken is not answered again: who sent it has the turn no more
         for e in run.entries:
             if e["state"] == "begun":
                 run.change(e, state="unknown")
@@ -112,8 +123,7 @@ class Engine:
         """A lease that runs out in earnest does so when what was claimed has long happened."""
         with self.lock:
             until = time.monotonic() + 5
-            while time.monotonic() < until and [e for e in run.entries if e["state"] == "begun" and e.get("effect") == "claimed" and
-                                                e["name"] not in [s for s, _ in run.effects]]:
+            while time.monotonic() < until and [e for e in run.entries if e["state"] == "begun" and e.get("effect") == "claimed" and not self.was_done(run, e)]:
                 self.changed.wait(0.1)
             if run.end is None and run.worker:
                 self.lapse(run)
@@ -122,9 +132,11 @@ class Engine:
         """A person looks at what is held, and knows by the key whether it was done."""
         for e in run.entries:
             if e["state"] == "unknown" and e.get("onUnknown", "hold") == "hold":
-                key = "%s/%s/%d" % (run.id, e["name"], e["n"])
-                done = [k for _, k in run.effects if k == key]
-                run.change(e, **({"state": "done", "output": {"step": e["name"]}} if done else {"state": "failed", "retryAfterMs": 0}))
+                done = {"state": "done", "output": {"step": e["name"]}}
+                run.change(e, **(done if self.was_done(run, e) else {"state": "failed", "retryAfterMs": 0}))
+
+    def was_done(self, run, e):
+        return "%s/%s/%d" % (run.id, e["name"], e["n"]) in [key for _, key in run.effects]
 
     def end_open(self, run):
         order = run.scene.get("ends", [])
@@ -167,7 +179,7 @@ class Engine:
                 turns = []
                 for run in self.runs.values():
                     if run.worker and time.monotonic() > run.until:
-                        if not self.forgiving:
+                        if not self.forgiving and not run.unheard:
                             self.blame(run, "the lease ran out")
                         self.lapse(run)
                     if run.end is None and run.worker is None and self.due(run) and (run.function, run.version) in polled and len(turns) < body["max"]:
@@ -180,6 +192,7 @@ class Engine:
     def hand_out(self, run, body, warm):
         run.fence += 1
         run.turns += 1
+        run.unheard = False
         run.worker, run.status, run.awaits, run.last = body["worker"], "RUNNING", None, None
         run.until = time.monotonic() + body["leaseMs"] / 1000
         since = warm.get(run.id, 0)
@@ -196,7 +209,18 @@ class Engine:
     def page(self, run, after):
         all = sorted((e for e in run.entries if e["seq"] > after), key=lambda e: e["seq"])
         size = run.scene.get("page", 1000000)
-        return [run.told(e) for e in all[:size]], len(all) > size
+        page = [run.told(e) for e in all[:size]]
+        run.told_n += len(page)
+        run.told_bytes += len(json.dumps(page))
+        return page, len(all) > size
+
+    def lose(self, answer):
+        """Nobody has heard of these turns. Their leases are over soon."""
+        with self.lock:
+            for t in answer["turns"]:
+                run = self.runs[t["run"]]
+                if run.fence == t["fence"]:
+                    run.unheard, run.until = True, time.monotonic() + 0.2
 
     def read(self, id, query):
         with self.lock:
@@ -353,10 +377,11 @@ class Engine:
 
     def effect(self, body):
         """A step of a function has done something. Was it allowed to?"""
+        run = self.runs.get(body["key"].split("/")[0])
+        if not run:
+            return {"n": 0}
+        time.sleep(run.scene.get("slow", 0))  # on its way, whatever becomes of the worker meanwhile
         with self.lock:
-            run = self.runs.get(body["key"].split("/")[0])
-            if not run:
-                return {"n": 0}
             run.effects.append((body["step"], body["key"]))
             self.changed.notify_all()
             # In the journal there has to be what the scene wants ahead of this step; and a claim, if it is claimed.
@@ -375,6 +400,26 @@ class Engine:
             return {"n": len([k for _, k in run.effects if k == body["key"]])}
 
 
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size, daemon_threads, engine = 256, True, None
+
+    def count(self, by):
+        with self.engine.lock:
+            self.engine.open += by
+            self.engine.changed.notify_all()
+
+    def process_request(self, request, address):
+        self.count(1)
+        super().process_request(request, address)
+
+    def process_request_thread(self, request, address):
+        super().process_request_thread(request, address)
+        self.count(-1)
+
+    def handle_error(self, *words):
+        pass  # connections that the client has closed
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     engine = None
@@ -384,7 +429,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         path, _, query = self.path.partition("?")
-        self.reply(lambda: self.engine.read(path.split("/")[-2], dict(q.split("=") for q in query.split("&"))))
+        run = self.engine.runs.get(path.split("/")[-2])
+        fault = self.count(run, "pages", "page_faults")
+        self.reply(lambda: self.engine.read(run.id, dict(q.split("=") for q in query.split("&"))), fault, run)
+
+    def count(self, run, what, faults):
+        with self.engine.lock:
+            setattr(run, what, getattr(run, what) + 1)
+            return run.scene.get(faults, {}).get(getattr(run, what))
 
     def do_POST(self):
         text = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
@@ -392,16 +444,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path == "/effect":
             return self.reply(lambda: self.engine.effect(json.loads(text)))
         if parts[-1] == "claim":
-            self.engine.claims += 1
-            fault, call = self.engine.claim_faults.pop(self.engine.claims, None), lambda: self.engine.claim(json.loads(text), self.alive)
-            return self.reply(call, fault)
+            return self.claim(json.loads(text))
         run, body = self.engine.runs.get(parts[-2]), json.loads(text)
-        fault = None
-        if run and (body.get("entries") or body.get("end")):
-            with self.engine.lock:
-                run.calls += 1
-                fault = run.scene.get("faults", {}).get(run.calls)
+        beat = not body.get("entries") and not body.get("end")
+        fault = self.count(run, *(("beats", "beat_faults") if beat else ("calls", "faults")))
         self.reply(lambda: self.engine.journal(parts[-2], text), fault, run)
+
+    def claim(self, body):
+        fault = self.engine.claim_fault
+        if fault in ("before", "busy"):  # once: there is no telling whether there would have been turns
+            self.engine.claim_fault = None
+            return self.reply(None, fault)
+        answer = self.engine.claim(body, self.alive)
+        with self.engine.lock:
+            self.engine.claims += bool(answer["turns"])
+            fault = fault if answer["turns"] and self.engine.claims % 2 else None
+        if fault in ("in", "after"):
+            self.engine.lose(answer)
+        self.reply(lambda: answer, fault)
 
     def alive(self):
         try:
@@ -434,8 +494,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.engine.lapse_in_time(run)
         if fault in ("after", "lapse after"):
             return self.cut()
-        if fault == "late":
-            time.sleep(run.scene.get("late", 2.2) if run else 2.2)
+        until = time.monotonic() + (run.scene.get("late", 2.2) if run else 2.2)
+        while fault == "late" and time.monotonic() < until and self.alive():
+            time.sleep(0.05)
         text = json.dumps(said).encode()
         head = "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(text))
         bytes = head.encode() + text

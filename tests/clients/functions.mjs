@@ -158,8 +158,9 @@ const functions = {
     };
     return { out: await ctx.all([branch("a"), branch("b")]) };
   },
-  async many(ctx, { n }) {
+  async many(ctx, { n, naps }) {
     for (let i = 0; i < n; i++) await ctx.step("s", act("s"));
+    for (let i = 0; i < naps; i++) await ctx.sleep("nap", "1s");
     return { n };
   },
 };

@@ -217,6 +217,8 @@ def branches(ctx, input):
 def many(ctx, input):
     for _ in range(input["n"]):
         ctx.step("s", act("s"))
+    for _ in range(input["naps"]):
+        ctx.sleep("nap", "1s")
     return {"n": input["n"]}
 
 

@@ -73,35 +73,47 @@ class Worker:
                 threading.Thread(target=self.loop.run_forever, daemon=True).start()
         return self.loop
 
-    def take(self, t, sent):
-        id, fn, run, journal, more = t["run"], self.functions[t["function"], t["version"]], None, t["journal"], t["more"]
+    def enter(self, t, sent):
+        """The run of a turn, in memory: as it is there, or anew."""
+        id, fn = t["run"], self.functions[t["function"], t["version"]]
+        before = t["from"] and self.active.get(id)
+        if before:
+            before.gone.wait(1)  # its turn is over, and it is about to hear so
+        with self.lock:
+            run = self.warm.pop(id, None)
+            if run and not (0 < t["from"] <= run.seq and run.fn is fn):
+                run.close()
+                run = None
+            if not run:
+                run, t["lost"] = Run(self, t, fn), t["from"] > 0  # it was here, and is not any more
+            self.active[id] = run
+            t["heard"], run.seq = run.seq, t["seq"]  # and so it is told to the next claim
+            run.fence, run.sent, run.lease_end, run.gone = t["fence"], sent, sent + self.lease_ms / 1000, threading.Event()
+        return run
+
+    def take(self, run, t, sent):
+        id, journal, more, gone, keep = t["run"], t["journal"], t["more"], run.gone, False
         try:
-            with self.lock:
-                run = self.warm.pop(id, None)
-                if not run or run.seq != t["from"] or run.fn is not fn:
-                    if run:
-                        run.close()
-                    if t["from"]:
-                        journal, more = [], True  # it was here, and is not any more
-                    run = Run(self, t, fn)
-                self.active[id] = run
-                run.fence, run.sent, run.lease_end = t["fence"], sent, sent + self.lease_ms / 1000
+            if t.get("lost"):
+                journal, more = [], True
             while more:
                 page = self.api.text("GET", "functions/runs/%s/journal?fence=%d&after=%d" % (id, t["fence"], journal[-1]["seq"] if journal else 0))
                 journal, more = journal + page["journal"], page["more"]
-            keep = run.turn(t, journal, sent)
+            keep = run.turn(t, [c for c in journal if c["seq"] > t["heard"]], sent)  # what was before that it has heard since it asked for turns
             with self.lock:
-                if keep and self.active.get(id) is run:
-                    self.warm[id], run = run, None
+                keep = keep and self.active.get(id) is run
+                if keep:
+                    self.warm[id] = run
                 if len(self.warm) > self.keep:
                     self.warm.pop(next(iter(self.warm))).close()
         except Exception as error:
             self.log("%s: %r" % (id, error))
         finally:
             with self.lock:
-                if self.active.get(id) is (run or self.warm.get(id)):
+                if self.active.get(id) is run:
                     del self.active[id]
-            if run:
+            gone.set()
+            if not keep:
                 run.close()
             self.slots.release()
 
@@ -126,7 +138,7 @@ class Worker:
                 while free < 25 and self.slots.acquire(blocking=False):
                     free += 1
                 with self.lock:
-                    warm = [{"run": id, "seq": run.seq} for id, run in self.warm.items()]
+                    warm = [{"run": id, "seq": run.seq} for id, run in {**self.warm, **self.active}.items()]
                 sent, turns = time.monotonic(), []
                 try:
                     ask = {"worker": self.name, "functions": functions, "max": free, "waitMs": wait_ms, "leaseMs": self.lease_ms, "warm": warm}
@@ -143,7 +155,7 @@ class Worker:
                 except Exception:
                     time.sleep(random.uniform(0.1, 0.5))
                 for t in turns:
-                    pool.submit(self.take, t, sent)
+                    pool.submit(self.take, self.enter(t, sent), t, sent)
                 for _ in range(free - len(turns)):
                     self.slots.release()
         for run in self.warm.values():

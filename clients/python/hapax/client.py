@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import selectors
 import threading
 import time
 import urllib.parse
@@ -35,6 +36,12 @@ def encode(text):
     return urllib.parse.quote(text, safe="")
 
 
+def _speaks(sock):
+    with selectors.DefaultSelector() as it:
+        it.register(sock, selectors.EVENT_READ)
+        return bool(it.select(0))
+
+
 class Api:
     def __init__(self, server=None, key=None, workspace=None, requester=None, timeout="30s", patience="2m"):
         at = urllib.parse.urlsplit(server or os.environ.get("HAPAX_SERVER") or "http://127.0.0.1:7411")
@@ -48,6 +55,8 @@ class Api:
         """One try, on this thread's connection: the status, what the body says, and seconds to wait."""
         line = getattr(self.local, "line", None) or self.connect[0](self.connect[1])
         self.local.line, line.timeout = None, timeout or self.timeout
+        if line.sock and _speaks(line.sock):
+            line.close()  # it has ended, or says what nobody has asked for: the next answer would be taken for another
         if line.sock:
             line.sock.settimeout(line.timeout)
         try:
