@@ -122,7 +122,7 @@ class Engine:
     def lapse_in_time(self, run):
         """A lease that runs out in earnest does so when what was claimed has long happened."""
         with self.lock:
-            until = time.monotonic() + 5
+            until = time.monotonic() + run.scene.get("patience", 5)
             while time.monotonic() < until and [e for e in run.entries if e["state"] == "begun" and e.get("effect") == "claimed" and not self.was_done(run, e)]:
                 self.changed.wait(0.1)
             if run.end is None and run.worker:

@@ -27,10 +27,10 @@ def main():
     worker = subprocess.Popen([sys.argv[1], sys.argv[2]], env=dict(os.environ, HAPAX_SERVER=engine.url))
     # Each of its calls goes wrong in this way, and is said again: so every other one; all, where the answer comes.
     calls = {fault: range(1, 12, 2) if fault not in ("late", "twice") else range(1, 7) for fault in FAULTS}
-    scenes = [{"faults": {}}] + [{"faults": {k: fault for k in calls[fault]}, "late": 0.3} for fault in FAULTS]
+    scenes = [{"faults": {}}] + [{"faults": {k: fault for k in calls[fault]}, "late": 0.3, "patience": 0} for fault in FAULTS]
     engine.claim_fault = "in"  # of every other claim that hands out a turn
     runs = [engine.start("run_%d" % i, "parcel", scene) for i, scene in enumerate(scenes)]
-    until = time.monotonic() + 120
+    until = time.monotonic() + 240
     with engine.lock:
         while any(r.end is None for r in runs) and time.monotonic() < until and worker.poll() is None:
             engine.changed.wait(0.2)
