@@ -99,11 +99,11 @@ struct work {
 	struct job_settle settle;
 	struct job_settle_request rq;
 	struct arena arena;
-	struct slot *slot;
+	struct worker *slot;
 };
 
 /* A worker: one claim, or the jobs of it that are being completed. */
-struct slot {
+struct worker {
 	struct seat seat;
 	struct job_claim claim;
 	struct job_claim_request rq;
@@ -113,7 +113,7 @@ struct slot {
 };
 
 static struct engine *engine;
-static struct slot slots[SLOTS];
+static struct worker slots[SLOTS];
 static _Atomic size_t completed, wanted;
 static sem_t all_completed;
 
@@ -125,12 +125,12 @@ static void submit(uint64_t hash, struct seat *seat)
 		bench_die("submit", &err);
 }
 
-static void claim(struct slot *slot);
+static void claim(struct worker *slot);
 
 /* In a lane's thread. */
 static void settled(struct seat *seat, enum hx_code code)
 {
-	struct slot *slot = ((struct work *)seat)->slot;
+	struct worker *slot = ((struct work *)seat)->slot;
 
 	arena_release(&((struct work *)seat)->arena);
 	if (code)
@@ -141,7 +141,7 @@ static void settled(struct seat *seat, enum hx_code code)
 		claim(slot);
 }
 
-static void complete(struct slot *slot, size_t i)
+static void complete(struct worker *slot, size_t i)
 {
 	const struct job_claimed *job = &slot->claim.jobs[i];
 	struct work *work = &slot->works[i];
@@ -163,7 +163,7 @@ static void complete(struct slot *slot, size_t i)
 
 static void claimed(struct seat *seat, enum hx_code code)
 {
-	struct slot *slot = (struct slot *)seat;
+	struct worker *slot = (struct worker *)seat;
 	size_t n = slot->claim.n;
 
 	if (code)
@@ -176,7 +176,7 @@ static void claimed(struct seat *seat, enum hx_code code)
 		complete(slot, i);
 }
 
-static void claim(struct slot *slot)
+static void claim(struct worker *slot)
 {
 	arena_release(&slot->arena);
 	arena_init(&slot->arena, ARENA_BYTES);

@@ -76,6 +76,8 @@ static bool read_queues(struct http_call *call, struct json body, struct job_cla
 				return false;
 	}
 	rq->queues_n = n;
+	for (size_t i = 0; i < n && i < JOB_QUEUES_MAX; i++)
+		rq->limits[i] = config_queue_limits(engine_config(api_of(call)->engine), rq->queues[i]);
 	if (n >= 1 && n <= JOB_QUEUES_MAX)
 		return true;
 	return api_invalid(call, "queues is an array of 1 to %d names", JOB_QUEUES_MAX);
@@ -137,6 +139,7 @@ static void claim_done(struct seat *seat, enum hx_code code)
 	struct claim_call *cc = (struct claim_call *)seat;
 
 	atomic_fetch_sub(&api_of(cc->task.call)->claiming, 1);
+	atomic_fetch_add(&api_parts(cc->task.call)->metrics->jobs_in_line, cc->claim.in_line);
 	if (code == HX_OK)
 		respond_claimed(cc);
 	else

@@ -1,4 +1,4 @@
-/* Passes over rows that belong to others: nouns to their subjects, steps and slots to their runs. See audit.h. */
+/* Passes over rows that belong to others: nouns to their subjects, steps to their runs, slots to their runs and jobs. See audit.h. */
 #include "flow/audit_parts.h"
 #include "flow/run.h"
 
@@ -60,13 +60,13 @@ const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .ta
 /* key, seq: columns of where the next slice begins. */
 static bool take_rows(struct auditor *a, const struct db_rows *rows,
 		      bool (*fits)(struct audit_finding *f, const struct db_value *row), size_t key, size_t seq,
-		      int64_t *counted)
+		      int job, int64_t *counted)
 {
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct db_value *row = db_cell(rows, i, 0);
 
 		if (!fits(&a->finding, row)) {
-			audit_name(a, "run");
+			audit_name(a, job >= 0 && row[job].i ? "job" : "run");
 			return false;
 		}
 		a->key = row[key].i;
@@ -116,19 +116,24 @@ static bool step_fits(struct audit_finding *f, const struct db_value *row)
 
 static bool take_steps(struct auditor *a, const struct unit_result *result)
 {
-	return take_rows(a, &result->rows[0], step_fits, RUN, POSITION, &a->counts.steps);
+	return take_rows(a, &result->rows[0], step_fits, RUN, POSITION, /* job= */ -1, &a->counts.steps);
 }
 
 const struct audit_pass audit_steps = {.name = "steps", .ask = ask_steps, .take = take_steps};
 
 /* ---- slots ---- */
 
-DB_STMT(stmt_slots, "audit_slots", "iii", "iiitii",
-	"SELECT l.holder, l.name, l.held, s.status, CAST(CASE WHEN s.owner IS NOT NULL THEN 1 ELSE 0 END AS bigint),"
-	" CAST(CASE WHEN r.job IS NOT NULL THEN 1 ELSE 0 END AS bigint)"
+#define FLAG(condition) "CAST(CASE WHEN " condition " THEN 1 ELSE 0 END AS bigint)"
+
+/* clang-format off */
+DB_STMT(stmt_slots, "audit_slots", "iii", "iiitiiii",
+	"SELECT l.holder, l.name, l.held, s.status, " FLAG("s.owner IS NOT NULL") ", " FLAG("r.job IS NOT NULL") ","
+	" " FLAG("j.subject IS NOT NULL") ", " FLAG("j.ended_at IS NOT NULL")
 	" FROM (SELECT * FROM hx_slot WHERE (name, holder) > (?1, ?2) ORDER BY name, holder LIMIT ?3) l"
-	" LEFT JOIN hx_run r ON r.subject = l.holder LEFT JOIN hx_subject s ON s.id = r.subject ORDER BY l.name, l.holder");
-enum { SLOT_HOLDER, SLOT_NAME, SLOT_HELD, SLOT_STATUS, SLOT_OWNED, SLOT_AT_WORKER };
+	" LEFT JOIN hx_run r ON r.subject = l.holder LEFT JOIN hx_job j ON j.subject = l.holder"
+	" LEFT JOIN hx_subject s ON s.id = coalesce(r.subject, j.subject) ORDER BY l.name, l.holder");
+enum { SLOT_HOLDER, SLOT_NAME, SLOT_HELD, SLOT_STATUS, SLOT_OWNED, SLOT_AT_WORKER, SLOT_JOB, SLOT_JOB_ENDED };
+/* clang-format on */
 
 static void ask_slots(struct auditor *a, struct unit *unit)
 {
@@ -139,18 +144,19 @@ static void ask_slots(struct auditor *a, struct unit *unit)
 static bool slot_fits(struct audit_finding *f, const struct db_value *row)
 {
 	struct audit_place place = {row[SLOT_HOLDER].i, "slot", row[SLOT_NAME].i};
-	bool there = row[SLOT_STATUS].type != DB_NULL, held = row[SLOT_HELD].i == 1;
+	bool there = row[SLOT_STATUS].type != DB_NULL, held = row[SLOT_HELD].i == 1, job = row[SLOT_JOB].i != 0;
+	bool over = job ? row[SLOT_JOB_ENDED].i != 0 : there && ways_is_terminal(&run_ways, row[SLOT_STATUS].s);
 
-	return audit_holds(f, &place, there, "run", "the run of this slot", slice_str("there is none")) &&
-	       audit_holds(f, &place, !ways_is_terminal(&run_ways, row[SLOT_STATUS].s), "slot",
-			   "none: its run has ended", slice_str(held ? "held" : "waited for")) &&
+	return audit_holds(f, &place, there, "run", "the run of this slot, or the job", slice_str("there is none")) &&
+	       audit_holds(f, &place, !over, "slot", job ? "none: its job has ended" : "none: its run has ended",
+			   slice_str(held ? "held" : "waited for")) &&
 	       audit_holds(f, &place, !held || row[SLOT_OWNED].i || row[SLOT_AT_WORKER].i, "slot",
-			   "none: nobody is at its run", slice_str("held"));
+			   job ? "none: nobody is at its job" : "none: nobody is at its run", slice_str("held"));
 }
 
 static bool take_slots(struct auditor *a, const struct unit_result *result)
 {
-	return take_rows(a, &result->rows[0], slot_fits, SLOT_NAME, SLOT_HOLDER, /* counted= */ NULL);
+	return take_rows(a, &result->rows[0], slot_fits, SLOT_NAME, SLOT_HOLDER, SLOT_JOB, /* counted= */ NULL);
 }
 
 const struct audit_pass audit_slots = {.name = "slots", .ask = ask_slots, .take = take_slots};

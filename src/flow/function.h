@@ -502,16 +502,11 @@ struct function_claim_request {
 	bool (*gave_up)(const void *context);
 	const void *gave_up_context;
 };
-/* What a turn needs beside a worker: a slot, and its time. .name 0: it does not. */
-struct function_bounds {
-	struct slot slot;
-	struct rate rate;
-};
 /* One that is due and has a limit. */
 struct function_pick {
 	int64_t subject, version;
 	struct slice name;
-	struct function_bounds bounds;
+	struct bounds bounds;
 };
 struct function_turn {
 	struct function_row row;

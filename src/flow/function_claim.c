@@ -504,7 +504,7 @@ static void build_taking(const struct function_claim *c, struct unit *unit)
 {
 	const struct function_pick *pick = &c->picks[c->at];
 
-	function_limit_take(unit, &pick->bounds, pick->subject, c->stamp.at.ms);
+	bounds_take(unit, &pick->bounds, pick->subject, /* nth= */ 0, c->stamp.at.ms);
 	add_claim(c, unit, c->limited, pick->subject);
 	function_limit_taken(unit, &pick->bounds, pick->subject);
 }

@@ -57,42 +57,23 @@ bool function_is_limited(const struct limits *limits)
 	return limits && (limits->concurrency.max || limits->rate.max);
 }
 
-struct function_bounds function_bounds(const struct limits *limits, struct slice workspace, struct slice name,
-				       struct slice input, bool begun, struct arena *arena)
+struct bounds function_bounds(const struct limits *limits, struct slice workspace, struct slice name,
+			      struct slice input, bool begun, struct arena *arena)
 {
-	struct function_bounds b = {0};
+	static const char *const kinds[] = {"run", "rate"};
+	struct bounds b = bounds_of(limits, kinds, workspace, name, limit_key, input, arena);
 
-	if (limits->concurrency.max) {
-		b.slot.key = limit_key(limits->concurrency.by, json_trust(input), arena);
-		b.slot.name = slot_name("run", workspace, name, b.slot.key);
-		b.slot.max = limits->concurrency.max;
-	}
-	if (limits->rate.max && !begun) {
-		b.rate.key = limit_key(limits->rate.by, json_trust(input), arena);
-		b.rate.name = slot_name("rate", workspace, name, b.rate.key);
-		b.rate.max = limits->rate.max;
-		b.rate.per_ms = limits->rate.per_ms;
-	}
+	if (begun)
+		b.rate = (struct rate){0};
 	return b;
 }
 
-static int64_t max_of(const struct function_bounds *bounds)
+static int64_t max_of(const struct bounds *bounds)
 {
 	return bounds->slot.max ? bounds->slot.max : NO_MAX;
 }
 
-void function_limit_take(struct unit *unit, const struct function_bounds *bounds, int64_t subject, int64_t at_ms)
-{
-	unit_touch(unit, subject);
-	if (bounds->rate.name)
-		rate_take(unit, &bounds->rate, subject, /* nth= */ 0); /* mutant: turn-beyond-its-rate -> ; */
-	if (bounds->slot.name) {
-		slot_lock(unit, &bounds->slot);
-		slot_take(unit, &bounds->slot, subject, at_ms); /* mutant: turn-without-a-slot -> ; */
-	}
-}
-
-void function_limit_taken(struct unit *unit, const struct function_bounds *bounds, int64_t subject)
+void function_limit_taken(struct unit *unit, const struct bounds *bounds, int64_t subject)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_limited, db_int(subject), db_int(max_of(bounds)));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_out_of_line, db_int(subject));
@@ -103,9 +84,11 @@ static void line_moved(struct unit *unit, int64_t name, int64_t max)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_line_moved, db_int(name), db_int(max < NO_MAX ? max + 1 : max));
 }
 
-void function_limit_wait(struct unit *unit, const struct function_bounds *bounds, bool too_early, int64_t subject,
+void function_limit_wait(struct unit *unit, const struct bounds *bounds, bool too_early, int64_t subject,
 			 int64_t version, int64_t at_ms)
 {
+	if (!too_early)
+		rate_leave(unit, subject); /* mutant: turn-in-two-lines -> ; */
 	if (too_early)
 		rate_wait(unit, &bounds->rate, subject, version, /* times_out_at= */ 0, at_ms);
 	else

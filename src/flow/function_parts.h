@@ -60,13 +60,12 @@ void function_keep(struct unit *unit, const struct function_row *row, int64_t le
 
 bool function_is_limited(const struct limits *limits);
 /* begun: it is counted by its rate already. */
-struct function_bounds function_bounds(const struct limits *limits, struct slice workspace, struct slice name,
-				       struct slice input, bool begun, struct arena *arena);
-/* Before the claim of the turn, in its unit. LOST: it is full, or too early. And after it. */
-void function_limit_take(struct unit *unit, const struct function_bounds *bounds, int64_t subject, int64_t at_ms);
-void function_limit_taken(struct unit *unit, const struct function_bounds *bounds, int64_t subject);
+struct bounds function_bounds(const struct limits *limits, struct slice workspace, struct slice name,
+			      struct slice input, bool begun, struct arena *arena);
+/* After the claim of a turn that bounds_take() stands before. */
+void function_limit_taken(struct unit *unit, const struct bounds *bounds, int64_t subject);
 /* A whole unit: one that nobody has stands in line. LOST: it was moved since. */
-void function_limit_wait(struct unit *unit, const struct function_bounds *bounds, bool too_early, int64_t subject,
+void function_limit_wait(struct unit *unit, const struct bounds *bounds, bool too_early, int64_t subject,
 			 int64_t version, int64_t at_ms);
 /* In the unit of a decision: if it ends the turn, or takes it out of line. */
 void function_limit_leave(struct unit *unit, const struct function_work *w);

@@ -1,7 +1,7 @@
 /*
  * The end of a claim, or its going on: heartbeat, complete, fail, lapse. See job_work.h for the states.
  *
- * A heartbeat, and the completion of a job that is no step's and in no bounded queue, which is most of them, is tried in one
+ * A heartbeat, and the completion of a job that is no step's, in no bounded queue and without a slot, which is most of them, is tried in one
  * guarded write. For all else, and to say why that was refused, the row is read first: what there is to write depends on it
  * (attempts left, whose step it is). What was read may be old by the time of the write, but every write is guarded by the
  * fence, and a fence was given to one owner only; all else that was read never changes while that claim lasts.
@@ -16,13 +16,14 @@
 
 /* clang-format off */
 
-DB_STMT(stmt_read, "job_settle_read", "i", "titttiiiiiiiii",
+DB_STMT(stmt_read, "job_settle_read", "i", "titttiiiiiiiiiii",
 	"SELECT {ord}s.status, s.fence, s.owner, j.workspace, j.queue, j.attempt, j.run, j.repeatable,"
-	" j.attempts_max, j.retry_initial_ms, j.retry_max_ms, j.retry_factor, j.jitter, j.in_flight_max"
+	" j.attempts_max, j.retry_initial_ms, j.retry_max_ms, j.retry_factor, j.jitter, j.in_flight_max,"
+	" (SELECT w.name FROM hx_slot w WHERE w.holder = s.id LIMIT 1), (SELECT w.bound FROM hx_slot w WHERE w.holder = s.id LIMIT 1)"
 	" FROM hx_subject s JOIN hx_job j ON j.subject = s.id{join} WHERE s.id = ?1");
 enum {
 	STATUS, FENCE, OWNER, WORKSPACE, QUEUE, ATTEMPT, RUN, REPEATABLE,
-	ATTEMPTS_MAX, INITIAL_MS, MAX_MS, FACTOR, JITTER, IN_FLIGHT_MAX
+	ATTEMPTS_MAX, INITIAL_MS, MAX_MS, FACTOR, JITTER, IN_FLIGHT_MAX, SLOT, BOUND
 };
 
 /* The claim of that owner, on a worker's job; workspace '': any. Whose job it is never changes. */
@@ -50,6 +51,7 @@ DB_STMT(stmt_complete, "job_complete", "ttiiititt", "ii",
 		     OWNED_BY("?8", "?9")
 		     " AND j.run IS NULL" /* mutant: complete-of-run */
 		     " AND j.in_flight_max = 0" /* mutant: complete-bounded */
+		     " AND NOT EXISTS (SELECT 1 FROM hx_slot w WHERE w.holder = j.subject)" /* mutant: complete-with-a-slot */
 		     ")",
 		     "version, fence"));
 
@@ -138,6 +140,9 @@ static void job_settle_decide(struct job_settle *s, const struct db_rows *rows, 
 
 	s->run = run->type == DB_NULL ? 0 : run->i;
 	s->bounded = db_cell(rows, 0, IN_FLIGHT_MAX)->i > 0;
+	if (db_cell(rows, 0, SLOT)->type == DB_INT)
+		s->slot = (struct slot){
+			.name = db_cell(rows, 0, SLOT)->i, .max = db_cell(rows, 0, BOUND)->i, .of = SLOT_OF_JOB};
 	s->after_effect = is_after_effect(rows);
 	s->workspace = arena_copy(s->arena, db_cell(rows, 0, WORKSPACE)->s);
 	s->queue = arena_copy(s->arena, db_cell(rows, 0, QUEUE)->s);
@@ -288,12 +293,16 @@ static void build_settle(const struct job_settle *s, struct unit *unit)
 		return;
 	}
 	add_verdict(s, unit);
+	if (s->slot.name) {
+		slot_lock(unit, &s->slot);
+		slot_release(unit, &s->slot, s->rq->subject); /* mutant: job-slot-kept -> ; */
+	}
 	job_end(unit, s->rq->subject, &s->ending); /* mutant: settle-without-row */
 	if (s->run && s->ending.due_in_ms < 0)
 		run_job_ended(unit, s->run, s->rq->subject);
 	else if (s->run)
 		run_job_back(unit, s->run, s->rq->subject);
-	if (s->bounded || s->ending.due_in_ms >= 0)
+	if (s->bounded || s->slot.name || s->ending.due_in_ms >= 0)
 		tell_waiting(s, unit);
 }
 
@@ -321,6 +330,7 @@ static const struct task_shape settle_shape = SHAPE(struct job_settle, NULL,
 	PART_WITH(OBJECT, struct job_settle, rq, &request_shape),
 	PART(TEXT, struct job_settle, status, to),
 	PART_WITH(INNER, struct job_settle, ending, &ending_shape),
+	PART_WITH(INNER, struct job_settle, slot, &slot_shape),
 	PART(SLICE, struct job_settle, workspace, queue),
 	PART_WITH(INNER, struct job_settle, stamp, &stamp_shape));
 

@@ -26,4 +26,5 @@ void job_withdraw(struct unit *unit, const struct stamp *stamp, int64_t subject,
 
 	subject_withdraw(unit, stamp, &move, version);
 	job_end(unit, subject, &ending); /* mutant: withdraw-without-row */
+	slot_forget(unit, subject);      /* mutant: withdrawn-with-its-slot */
 }

@@ -16,10 +16,13 @@
  *  W3  The job of a run's step and its run never disagree: the job's end and the run's being due are one unit.
  *  W4  A job with in_flight_max is claimed only while fewer than that of its queue are RUNNING, over all nodes; jobs without
  *      one are not counted.
+ *  W5  A job of a queue with limits is claimed only with a slot (slot.h), which it has until it is nobody's any more; each claim is counted
+ *      by the rate. Who finds it full stands in line: its time is later, or when it is woken.
  */
 #pragma once
 
 #include "flow/job.h"
+#include "flow/slot.h"
 #include "task/lane.h"
 
 struct run_retry;
@@ -36,6 +39,7 @@ struct run_retry;
 #define JOB_CLAIM_BYTES_MAX (16u << 20) /* of payloads in one claim; a single larger one is handed out alone */
 #define JOB_WORK_POLL_MS 2000           /* a claim that waits looks at the latest so often */
 #define JOB_WORK_REST_MS 20             /* so soon again when others were at what is due */
+#define JOB_PICKS_MAX 16                /* jobs of queues with limits that are looked at at a time */
 
 /*
  * ---- push: all of them in one unit, or none ----
@@ -87,12 +91,19 @@ void job_push_init(struct job_push *push, struct slice workspace, struct job_pus
  *               │      └ none ─┬ no time left ▶ HX_OK, n is 0
  *               │              └─▶ READING when the next is due ─▶ SLEEPING till then, or a job is made due ─┐
  *               └─────────────────────────────────────────────────────────────────────────────────────────────┘
+ *
+ * Queues without limits are claimed from by one statement. Those with limits come before it or after it, by chance:
+ *
+ *   PICKING what is due ─▶ TAKING one of them, with a slot ─┬ won, or somebody was first ─▶ the next
+ *        ▲                                                   └ full, or too early ─▶ LINING UP all picks of that key ─▶ the next
+ *        └ while each look finds as many as it may, and room is left
  */
 
 struct job_claim_request {
 	struct slice workspace, owner;
 	size_t queues_n;
 	struct slice queues[JOB_QUEUES_MAX];
+	const struct limits *limits[JOB_QUEUES_MAX]; /* NULL: it has none */
 	int64_t max, lease_ms, wait_ms;
 	/* Nobody listens any more: asked before each try to claim, which is then the end. NULL: never. */
 	bool (*gave_up)(const void *context);
@@ -105,17 +116,36 @@ struct job_claimed {
 	struct slice trace; /* of the run that it is a step of; empty: none */
 };
 
+/* One that is due and has limits. */
+struct job_pick {
+	struct slot_waiter waiter;
+	struct bounds bounds;
+};
+struct job_picks {
+	int64_t n;
+	struct job_pick items[JOB_PICKS_MAX];
+};
+
 struct job_claim {
 	struct task task;
 	const struct job_claim_request *rq;
 	struct arena *arena;
 	size_t n;
 	struct job_claimed *jobs; /* in the arena */
-	/* private: job_claim.c */
+	size_t in_line;           /* so many found their limit full */
+	/* private: job_claim.c, job_limit.c */
 	struct stamp stamp;
-	struct slice queues; /* as the statements read them, in the arena */
+	struct slice queues, plain, limited; /* as the statements read them, in the arena: all, without limits, with */
 	struct mono_time deadline, until;
+	int64_t bytes;     /* of payloads */
+	int64_t left;      /* JOBS_PLAIN, JOBS_LIMITED: what is still to be looked at this time */
+	int64_t full;      /* the name that was */
+	int64_t moved;     /* of the picks of this look one was claimed, or stands in line */
+	int64_t at;        /* the pick that is looked at */
+	uint64_t lined_up; /* bit i: pick i stands in line */
+	const struct job_picks *picks;
 };
+_Static_assert(JOB_PICKS_MAX <= 64, "a bit for each");
 
 /*
  * When whoever waits for work looks again, from a read of how many ms there are until the next is due: then, at the latest at the poll
@@ -172,6 +202,7 @@ struct job_settle {
 	int64_t run;                   /* 0: none */
 	bool bounded;                  /* its queue has room for another one after it */
 	bool after_effect;             /* nobody outside waits for jobs like this one */
+	struct slot slot;              /* that it has; .name 0: none */
 	struct slice workspace, queue; /* its own */
 	struct stamp stamp;
 };

@@ -100,13 +100,19 @@ void run_count_action(struct run_drive *d, const struct action *action, struct s
 	if (own->concurrency.max && limits->concurrency.max) {
 		struct slice key = limit_key(own->concurrency.by, input, d->arena);
 
-		d->act = (struct slot){action_name(d, "action", name, key), limits->concurrency.max, key, name};
+		d->act = (struct slot){.name = action_name(d, "action", name, key),
+				       .max = limits->concurrency.max,
+				       .key = key,
+				       .action = name};
 	}
 	if (own->rate.max && limits->rate.max) {
 		struct slice key = limit_key(own->rate.by, input, d->arena);
 
-		d->act_rate = (struct rate){action_name(d, "action rate", name, key), limits->rate.max,
-					    limits->rate.per_ms, key, name};
+		d->act_rate = (struct rate){.name = action_name(d, "action rate", name, key),
+					    .max = limits->rate.max,
+					    .per_ms = limits->rate.per_ms,
+					    .key = key,
+					    .action = name};
 	}
 }
 
@@ -237,6 +243,8 @@ void run_build_line(const struct run_drive *d, struct unit *unit)
 
 	if (run_has_lines(&d->row))
 		slot_stands(unit, run, d->row.line);
+	if (d->rate.name && d->full != d->rate.name)
+		rate_leave(unit, run); /* mutant: waits-in-two-lines -> ; */
 	if (d->full == d->rate.name)
 		rate_wait(unit, &d->rate, run, version, out, at);
 	else if (d->full == d->act_rate.name)

@@ -17,86 +17,119 @@ DB_STMT(stmt_lock, "slot_lock", "i", "i",
 
 #define HELD "(SELECT count(*) FROM hx_slot h WHERE h.name = ?1 AND h.held = 1"
 
-/* ?1 name   ?2 holder   ?3 max   ?4 at   ?5 key   ?6 how long those go first that were woken   ?7 action */
-DB_STMT(stmt_take, "slot_take", "iiiitit", "",
-	"INSERT INTO hx_slot (name, holder, held, at, key, action) SELECT ?1, ?2, 1, ?4, ?5, ?7"
-	" WHERE " HELD " AND h.holder <> ?2)"
-	" + (SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = 0 AND w.holder < ?2"
-	" ORDER BY w.holder LIMIT ?3) f JOIN hx_run r ON r.subject = f.holder"
+/* clang-format off */
+
+/* A statement about those in line, of runs and of jobs: text(table). */
+#define STMTS(variable, name_, in_, text)                                                                              \
+	static const struct db_stmt variable[] = {                                                                     \
+		[SLOT_OF_RUN] = {.name = name_, .in = in_, .out = "", text("hx_run")},                                 \
+		[SLOT_OF_JOB] = {.name = name_ "_job", .in = in_, .out = "", text("hx_job")},                          \
+	}
+
+/* Who comes before in line, and was woken: the first `max` of them. ?2 holder   ?3 max */
+#define WOKEN(table, held, rank)                                                                                       \
+	"(SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = " held                   \
+	" AND (w.rank, w.holder) < (" rank ", ?2) ORDER BY w.rank, w.holder LIMIT ?3) f JOIN " table " r ON r.subject = f.holder"  \
 	" AND r.due_at <= hx_now_ms()"
-	" AND r.due_at > hx_now_ms() - ?6" /* mutant: slot-head-start-for-ever -> " AND ?6 > 0" */
-	")"
-	" < ?3" /* mutant: slot-not-counted -> " >= 0 AND ?3 > 0" */
-	" OR EXISTS (SELECT 1 FROM hx_slot o WHERE o.name = ?1 AND o.holder = ?2 AND o.held = 1)"
-	" ON CONFLICT (name, holder) DO UPDATE SET held = 1");
+
+/* ?1 name   ?2 holder   ?3 max   ?4 at   ?5 key   ?6 how long those go first that were woken   ?7 action   ?8 rank */
+#define TAKE(table)                                                                                                    \
+	.sql = "INSERT INTO hx_slot (name, holder, held, at, key, action, rank, bound) SELECT ?1, ?2, 1, ?4, ?5, ?7, ?8, ?3"  \
+	" WHERE " HELD " AND h.holder <> ?2)"                                                                          \
+	" + " WOKEN(table, "0", "?8")                                                                                  \
+	" AND r.due_at > hx_now_ms() - ?6" /* mutant: slot-head-start-for-ever -> " AND ?6 > 0" */                     \
+	")"                                                                                                            \
+	" < ?3" /* mutant: slot-not-counted -> " >= 0 AND ?3 > 0" */                                                   \
+	" OR EXISTS (SELECT 1 FROM hx_slot o WHERE o.name = ?1 AND o.holder = ?2 AND o.held = 1)"                      \
+	" ON CONFLICT (name, holder) DO UPDATE SET held = 1, bound = excluded.bound"
+STMTS(stmt_take, "slot_take", "iiiititi", TAKE);
 
 DB_STMT(stmt_drop, "slot_drop", "ii", "", "DELETE FROM hx_slot WHERE name = ?1 AND holder = ?2");
+DB_STMT(stmt_step_out, "slot_step_out", "ii", "",
+	"DELETE FROM hx_slot WHERE name = ?1 AND holder = ?2 AND held = 0");
+DB_STMT_DROP(stmt_forget, "slot_forget", "hx_slot", "holder");
 
 /* Who is paused has no time at which it is due, and is passed over. */
-#define FIRST_IN_LINE                                                                                                  \
-	"SELECT r.subject FROM hx_slot w JOIN hx_run r ON r.subject = w.holder WHERE w.name = ?1 AND w.held = 0"       \
-	" AND r.due_at IS NOT NULL ORDER BY w.holder LIMIT CASE WHEN " HELD ") < ?2 THEN ?2 - " HELD ") ELSE 0 END"
+#define FIRST_IN_LINE(table)                                                                                           \
+	"SELECT r.subject FROM hx_slot w JOIN " table " r ON r.subject = w.holder WHERE w.name = ?1 AND w.held = 0"    \
+	" AND r.due_at IS NOT NULL ORDER BY w.rank, w.holder LIMIT CASE WHEN " HELD ") < ?2 THEN ?2 - " HELD ") ELSE 0 END"
 
 /* ?1 name   ?2 max */
-DB_STMT(stmt_wake, "slot_wake", "ii", "",
-	"UPDATE hx_run SET due_at = hx_now_ms() WHERE due_at > hx_now_ms() AND subject IN (" FIRST_IN_LINE ")",
-	.pg_sql = "WITH first AS MATERIALIZED (" FIRST_IN_LINE " FOR UPDATE OF r SKIP LOCKED)"
-		  " UPDATE hx_run SET due_at = hx_now_ms() WHERE due_at > hx_now_ms() AND subject IN (SELECT subject FROM first)");
+#define WAKE(table)                                                                                                    \
+	.sql = "UPDATE " table " SET due_at = hx_now_ms() WHERE due_at > hx_now_ms() AND subject IN (" FIRST_IN_LINE(table) ")",  \
+	.pg_sql = "WITH first AS MATERIALIZED (" FIRST_IN_LINE(table) " FOR UPDATE OF r SKIP LOCKED)"                  \
+		  " UPDATE " table " SET due_at = hx_now_ms() WHERE due_at > hx_now_ms() AND subject IN (SELECT subject FROM first)"
+STMTS(stmt_wake, "slot_wake", "ii", WAKE);
 
-#define NEXT_IN_LINE                                                                                                   \
-	"SELECT r.subject FROM hx_slot w JOIN hx_run r ON r.subject = w.holder WHERE w.name = ?1 AND w.held = 0"       \
-	" AND r.due_at > hx_now_ms() ORDER BY w.holder LIMIT 1"
+#define NEXT_IN_LINE(table)                                                                                            \
+	"SELECT r.subject FROM hx_slot w JOIN " table " r ON r.subject = w.holder WHERE w.name = ?1 AND w.held = 0"    \
+	" AND r.due_at > hx_now_ms() ORDER BY w.rank, w.holder LIMIT 1"
 
 /* ?1 name   ?2 when it looks */
-DB_STMT(stmt_look, "slot_look", "ii", "",
-	"UPDATE hx_run SET due_at = hx_now_ms() + ?2 WHERE due_at > hx_now_ms() + ?2 AND subject IN (" NEXT_IN_LINE ")",
-	.pg_sql = "WITH next AS MATERIALIZED (" NEXT_IN_LINE " FOR UPDATE OF r SKIP LOCKED)"
-		  " UPDATE hx_run SET due_at = hx_now_ms() + ?2 WHERE due_at > hx_now_ms() + ?2 AND subject IN (SELECT subject FROM next)");
+#define LOOK(table)                                                                                                    \
+	.sql = "UPDATE " table " SET due_at = hx_now_ms() + ?2 WHERE due_at > hx_now_ms() + ?2 AND subject IN (" NEXT_IN_LINE(table) ")",  \
+	.pg_sql = "WITH next AS MATERIALIZED (" NEXT_IN_LINE(table) " FOR UPDATE OF r SKIP LOCKED)"                    \
+		  " UPDATE " table " SET due_at = hx_now_ms() + ?2 WHERE due_at > hx_now_ms() + ?2 AND subject IN (SELECT subject FROM next)"
+STMTS(stmt_look, "slot_look", "ii", LOOK);
+
+/* As it was read: ?1 subject   ?2 version. A holder holds still: it is a subject of the unit. */
+#define FREE_AS_READ                                                                                                   \
+	"EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.owner IS NULL"
 
 /* ?3 for how long   ?4 when its time is over */
-DB_STMT(stmt_rest, "slot_rest", "iiii", "",
-	"UPDATE hx_run SET due_at = CASE WHEN ?4 > hx_now_ms() AND ?4 < hx_now_ms() + ?3 THEN ?4 ELSE hx_now_ms() + ?3 END"
-	" WHERE subject = ?1 AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.owner IS NULL"
-	" AND s.version = ?2" /* mutant: slot-rest-version -> " AND ?2 > 0" */
-	")");
+#define REST(table)                                                                                                    \
+	.sql = "UPDATE " table " SET due_at = CASE WHEN ?4 > hx_now_ms() AND ?4 < hx_now_ms() + ?3 THEN ?4 ELSE hx_now_ms() + ?3 END"  \
+	" WHERE subject = ?1 AND " FREE_AS_READ                                                                        \
+	" AND s.version = ?2" /* mutant: slot-rest-version -> " AND ?2 > 0" */                                         \
+	")"
+STMTS(stmt_rest, "slot_rest", "iiii", REST);
 
+#define LINE "INSERT INTO hx_slot (name, holder, held, at, key, action, rank) "
 /* ?5 action   ?6 0: for a slot, 2: for its time */
 DB_STMT(stmt_line, "slot_line", "iiitti", "",
-	"INSERT INTO hx_slot (name, holder, held, at, key, action) VALUES (?1, ?2, ?6, ?3, ?4, ?5) ON CONFLICT (name, holder) DO NOTHING");
+	LINE "VALUES (?1, ?2, ?6, ?3, ?4, ?5, 0) ON CONFLICT (name, holder) DO NOTHING");
+
+/* ?1 job   ?2 version   ?3 name   ?4 at   ?5 key   ?6 as above   ?7 rank */
+DB_STMT(stmt_line_job, "slot_line_job", "iiiitii", "",
+	LINE "SELECT ?3, ?1, ?6, ?4, ?5, NULL, ?7 WHERE " FREE_AS_READ
+	" AND s.version = ?2" /* mutant: line-of-a-job-that-moved -> " AND ?2 > 0" */
+	") ON CONFLICT (name, holder) DO NOTHING");
 
 /* ---- rates ---- */
 
-/* ?1 name   ?2 holder   ?3 max   ?4 per   ?5 how long those go first whose time has come   ?6 which beginning of the holder's */
-DB_STMT(stmt_tick, "rate_tick", "iiiiii", "",
-	"INSERT INTO hx_tick (holder, name, nth, at, until) SELECT ?2, ?1, ?6, hx_now_ms(), hx_now_ms() + ?4"
-	" WHERE (SELECT count(*) FROM hx_tick t WHERE t.name = ?1 AND t.at > hx_now_ms() - ?4"
-	" AND NOT (t.holder = ?2 AND t.nth = ?6))"
-	" + (SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = 2 AND w.holder < ?2"
-	" ORDER BY w.holder LIMIT ?3) f JOIN hx_run r ON r.subject = f.holder AND r.due_at <= hx_now_ms()"
-	" AND r.due_at > hx_now_ms() - ?5)"
-	" < ?3" /* mutant: rate-not-counted -> " >= 0 AND ?3 > 0" */
-	" ON CONFLICT (holder, name, nth) DO UPDATE SET at = hx_tick.at");
+/* ?1 name   ?2 holder   ?3 max   ?4 per   ?5 how long those go first whose time has come   ?6 which beginning of the holder's   ?7 rank */
+#define TICK(table)                                                                                                    \
+	.sql = "INSERT INTO hx_tick (holder, name, nth, at, until) SELECT ?2, ?1, ?6, hx_now_ms(), hx_now_ms() + ?4"    \
+	" WHERE (SELECT count(*) FROM hx_tick t WHERE t.name = ?1 AND t.at > hx_now_ms() - ?4"                         \
+	" AND NOT (t.holder = ?2 AND t.nth = ?6))"                                                                     \
+	" + " WOKEN(table, "2", "?7") " AND r.due_at > hx_now_ms() - ?5)"                                              \
+	" < ?3" /* mutant: rate-not-counted -> " >= 0 AND ?3 > 0" */                                                   \
+	" ON CONFLICT (holder, name, nth) DO UPDATE SET at = hx_tick.at"
+STMTS(stmt_tick, "rate_tick", "iiiiiii", TICK);
 
 /*
  * Those before it in line come first, `max` of them in each time. So many are counted; who stands further back comes after the one before
  * it, or else a line of very many would be counted through by each that joins it. Should that be too early, it stands in line again.
  */
 #define PLACES "1000" /* RATE_PLACES_MAX */
-#define BEFORE " FROM hx_slot b WHERE b.name = ?3 AND b.held = 2 AND b.holder < ?1"
+#define BEFORE " FROM hx_slot b WHERE b.name = ?3 AND b.held = 2 AND (b.rank, b.holder) < (?7, ?1)"
 #define PLACE "(SELECT count(*) FROM (SELECT 1" BEFORE " LIMIT " PLACES ") AS before)"
-#define TIME_OF(place)                                                                                                     \
-	"CASE WHEN " place " < " PLACES " THEN coalesce((SELECT t.at FROM hx_tick t WHERE t.name = ?3"                     \
-	" AND t.at > hx_now_ms() - ?5 ORDER BY t.at LIMIT 1 OFFSET " place " % ?4) + ?5 * (1 + " place                     \
-	" / ?4), hx_now_ms())"                                                                                             \
-	" ELSE (SELECT CASE WHEN l.due_at > hx_now_ms() THEN l.due_at + ?5 / ?4 ELSE hx_now_ms() + 1000 END FROM hx_run l" \
-	" WHERE l.subject = (SELECT b.holder" BEFORE " ORDER BY b.holder DESC LIMIT 1)) END"
+#define TIME_OF(table, place)                                                                                          \
+	"CASE WHEN " place " < " PLACES " THEN coalesce((SELECT t.at FROM hx_tick t WHERE t.name = ?3"                 \
+	" AND t.at > hx_now_ms() - ?5 ORDER BY t.at LIMIT 1 OFFSET " place " % ?4) + ?5 * (1 + " place                 \
+	" / ?4), hx_now_ms())"                                                                                         \
+	" ELSE (SELECT CASE WHEN l.due_at > hx_now_ms() THEN l.due_at + ?5 / ?4 ELSE hx_now_ms() + 1000 END FROM " table " l"  \
+	" WHERE l.subject = (SELECT b.holder" BEFORE " ORDER BY b.rank DESC, b.holder DESC LIMIT 1)) END"
 
-/* ?1 run   ?2 version   ?3 name   ?4 max   ?5 per   ?6 when its time is over */
-DB_STMT(stmt_rest_rate, "rate_rest", "iiiiii", "",
-	"UPDATE hx_run SET due_at = CASE WHEN ?6 > hx_now_ms() AND ?6 < " TIME_OF(PLACE) " THEN ?6 ELSE " TIME_OF(PLACE) " END"
-	" WHERE subject = ?1 AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.owner IS NULL"
-	" AND s.version = ?2" /* mutant: rate-rest-version -> " AND ?2 > 0" */
-	")");
+/* ?1 run   ?2 version   ?3 name   ?4 max   ?5 per   ?6 when its time is over   ?7 rank */
+#define REST_RATE(table)                                                                                               \
+	.sql = "UPDATE " table " SET due_at = CASE WHEN ?6 > hx_now_ms() AND ?6 < " TIME_OF(table, PLACE)              \
+	" THEN ?6 ELSE " TIME_OF(table, PLACE) " END WHERE subject = ?1 AND " FREE_AS_READ                             \
+	" AND s.version = ?2" /* mutant: rate-rest-version -> " AND ?2 > 0" */                                         \
+	")"
+STMTS(stmt_rest_rate, "rate_rest", "iiiiiii", REST_RATE);
+
+/* clang-format on */
 
 DB_STMT(stmt_leave, "rate_leave", "i", "", "DELETE FROM hx_slot WHERE holder = ?1 AND held = 2");
 
@@ -114,7 +147,7 @@ DB_STMT(stmt_expire_ticks, "rate_expire", "ii", "",
 
 DB_STMT(stmt_read_wait, "slot_read_wait", "i", "tiiit",
 	"SELECT w.key, (SELECT count(*) FROM hx_slot h WHERE h.name = w.name AND h.held = 1),"
-	" (SELECT count(*) FROM hx_slot b WHERE b.name = w.name AND b.held = w.held AND b.holder < w.holder),"
+	" " SLOT_BEFORE("w") ","
 	" CAST(CASE WHEN w.held = 2 THEN 1 ELSE 0 END AS bigint), w.action"
 	" FROM hx_slot w WHERE w.holder = ?1 AND w.held <> 1 ORDER BY w.name LIMIT 1");
 
@@ -147,26 +180,33 @@ void slot_lock(struct unit *unit, const struct slot *slot)
 
 void slot_take(struct unit *unit, const struct slot *slot, int64_t holder, int64_t at_ms)
 {
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, db_int(slot->name), db_int(holder), db_int(slot->max), db_int(at_ms),
-		 db_text(shown(slot->key)), db_int(SLOT_HEAD_START_MS), db_optional(slot->action));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take[slot->of], db_int(slot->name), db_int(holder), db_int(slot->max),
+		 db_int(at_ms), db_text(shown(slot->key)), db_int(SLOT_HEAD_START_MS), db_optional(slot->action),
+		 db_int(slot->rank));
+}
+
+static bool is_one_of(const struct db_stmt *stmt, const struct db_stmt *both)
+{
+	return stmt == &both[SLOT_OF_RUN] || stmt == &both[SLOT_OF_JOB];
 }
 
 int64_t slot_full(const struct unit *unit, const struct unit_result *result)
 {
 	const struct unit_line *line = result->line >= 0 ? &unit->lines[result->line] : NULL;
 
-	if (result->verdict != UNIT_LOST || !line || (line->stmt != &stmt_take && line->stmt != &stmt_tick))
+	if (result->verdict != UNIT_LOST || !line)
 		return 0;
-	return line->params[0].i;
+	return is_one_of(line->stmt, stmt_take) || is_one_of(line->stmt, stmt_tick) ? line->params[0].i : 0;
 }
 
 /* A limit that is gone lets all go that waited for it. */
 static void wake_first(struct unit *unit, const struct slot *slot)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_wake, db_int(slot->name), db_int(slot->max ? slot->max : INT32_MAX));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_look, db_int(slot->name),
+	UNIT_ADD(unit, UNIT_ANY, &stmt_wake[slot->of], db_int(slot->name), db_int(slot->max ? slot->max : INT32_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_look[slot->of], db_int(slot->name),
 		 db_int(SLOT_LOOK_FIRST_MS)); /* mutant: slot-look-late -> db_int(SLOT_LOOK_MS)); */
-	unit_wake(unit, RUN_TOPIC);
+	if (slot->of == SLOT_OF_RUN)
+		unit_wake(unit, RUN_TOPIC); /* whoever lets go of a job's offers it to the workers of its queue */
 }
 
 void slot_release(struct unit *unit, const struct slot *slot, int64_t holder)
@@ -180,11 +220,45 @@ void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t 
 {
 	unit_touch(unit, run);
 	slot_lock(unit, slot);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest, db_int(run), db_int(version), db_int(SLOT_LOOK_MS),
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest[SLOT_OF_RUN], db_int(run), db_int(version), db_int(SLOT_LOOK_MS),
 		 times_out_at ? db_int(times_out_at) : db_null());
 	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(slot->name), db_int(run), db_int(at_ms), db_text(shown(slot->key)),
 		 db_optional(slot->action), db_int(0));
 	wake_first(unit, slot); /* mutant: slot-free-meanwhile */
+}
+
+static void line_up_job(struct unit *unit, int64_t name, struct slice key, const struct slot_waiter *w, int64_t held,
+			int64_t at_ms)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line_job, db_int(w->subject), db_int(w->version), db_int(name), db_int(at_ms),
+		 db_text(shown(key)), db_int(held), db_int(w->rank));
+}
+
+void slot_wait_jobs(struct unit *unit, const struct slot *slot, const struct slot_waiter *waiters, size_t n,
+		    int64_t at_ms)
+{
+	ASSERT(n <= SLOT_WAITERS_MAX);
+	for (size_t i = 0; i < n; i++)
+		unit_touch(unit, waiters[i].subject);
+	slot_lock(unit, slot);
+	for (size_t i = 0; i < n; i++) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_rest[SLOT_OF_JOB], db_int(waiters[i].subject),
+			 db_int(waiters[i].version), db_int(SLOT_LOOK_MS), db_null());
+		line_up_job(unit, slot->name, slot->key, &waiters[i], 0, at_ms);
+	}
+	wake_first(unit, slot);
+}
+
+void slot_step_out(struct unit *unit, const struct slot *slot, int64_t job)
+{
+	slot_lock(unit, slot);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_step_out, db_int(slot->name), db_int(job));
+	wake_first(unit, slot);
+}
+
+void slot_forget(struct unit *unit, int64_t holder)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, db_int(holder));
 }
 
 _Static_assert(RATE_PLACES_MAX == 1000, "as the statement has it");
@@ -197,8 +271,8 @@ static void lock_name(struct unit *unit, int64_t name)
 void rate_take(struct unit *unit, const struct rate *rate, int64_t holder, int64_t nth)
 {
 	lock_name(unit, rate->name);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_tick, db_int(rate->name), db_int(holder), db_int(rate->max),
-		 db_int(rate->per_ms), db_int(SLOT_HEAD_START_MS), db_int(nth));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_tick[rate->of], db_int(rate->name), db_int(holder), db_int(rate->max),
+		 db_int(rate->per_ms), db_int(SLOT_HEAD_START_MS), db_int(nth), db_int(rate->rank));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(rate->name), db_int(holder));
 }
 
@@ -207,10 +281,25 @@ void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t 
 {
 	unit_touch(unit, run);
 	lock_name(unit, rate->name);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest_rate, db_int(run), db_int(version), db_int(rate->name),
-		 db_int(rate->max), db_int(rate->per_ms), times_out_at ? db_int(times_out_at) : db_null());
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest_rate[SLOT_OF_RUN], db_int(run), db_int(version), db_int(rate->name),
+		 db_int(rate->max), db_int(rate->per_ms), times_out_at ? db_int(times_out_at) : db_null(), db_int(0));
 	rate_line(unit, rate, run, at_ms);
 	unit_wake(unit, RUN_TOPIC);
+}
+
+void rate_wait_jobs(struct unit *unit, const struct rate *rate, const struct slot_waiter *waiters, size_t n,
+		    int64_t at_ms)
+{
+	ASSERT(n <= SLOT_WAITERS_MAX);
+	for (size_t i = 0; i < n; i++)
+		unit_touch(unit, waiters[i].subject);
+	lock_name(unit, rate->name);
+	for (size_t i = 0; i < n; i++) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_rest_rate[SLOT_OF_JOB], db_int(waiters[i].subject),
+			 db_int(waiters[i].version), db_int(rate->name), db_int(rate->max), db_int(rate->per_ms),
+			 db_null(), db_int(waiters[i].rank));
+		line_up_job(unit, rate->name, rate->key, &waiters[i], 2, at_ms);
+	}
 }
 
 void rate_line(struct unit *unit, const struct rate *rate, int64_t run, int64_t at_ms)
@@ -222,6 +311,36 @@ void rate_line(struct unit *unit, const struct rate *rate, int64_t run, int64_t 
 void rate_leave(struct unit *unit, int64_t run)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_leave, db_int(run)); /* mutant: rate-not-left */
+}
+
+struct bounds bounds_of(const struct limits *limits, const char *const kinds[2], struct slice workspace,
+			struct slice name, limit_key_fn *key, struct slice input, struct arena *arena)
+{
+	struct bounds b = {0};
+
+	if (limits->concurrency.max) {
+		b.slot.key = key(limits->concurrency.by, json_trust(input), arena);
+		b.slot.name = slot_name(kinds[0], workspace, name, b.slot.key);
+		b.slot.max = limits->concurrency.max;
+	}
+	if (limits->rate.max) {
+		b.rate.key = key(limits->rate.by, json_trust(input), arena);
+		b.rate.name = slot_name(kinds[1], workspace, name, b.rate.key);
+		b.rate.max = limits->rate.max;
+		b.rate.per_ms = limits->rate.per_ms;
+	}
+	return b;
+}
+
+void bounds_take(struct unit *unit, const struct bounds *bounds, int64_t holder, int64_t nth, int64_t at_ms)
+{
+	unit_touch(unit, holder);
+	if (bounds->rate.name)
+		rate_take(unit, &bounds->rate, holder, nth); /* mutant: turn-beyond-its-rate -> ; */
+	if (bounds->slot.name) {
+		slot_lock(unit, &bounds->slot);
+		slot_take(unit, &bounds->slot, holder, at_ms); /* mutant: turn-without-a-slot -> ; */
+	}
 }
 
 void rate_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)

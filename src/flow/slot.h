@@ -26,20 +26,23 @@
  * time, in a line of its own (held = 2): the first in it is due when the oldest tick no longer counts. Nobody has to be woken. Ticks that
  * do not count any more are swept (rate_scan_expired), so that keys which nobody uses again leave nothing.
  *
- * A limit is of a workflow or of an action (slot.action). Of an action it is held by the run whose step calls it, from the unit that begins
- * the attempt to the unit that records its outcome; while a probe asks what became of it, it is held on.
+ * A limit is of a workflow, of an action (slot.action) or of a queue. Of an action it is held by the run whose step calls it, from the unit
+ * that begins the attempt to the unit that records its outcome; while a probe asks what became of it, it is held on. Of a queue it is held by
+ * a job (job_limit.c), from its claim to its end. When who stands in line is due says hx_run.due_at or hx_job.due_at: that is all the
+ * difference (slot.of). In line the lower rank comes first, then the older one; runs have none, jobs one by their priority.
  *
  * Invariants (the simulator checks each of them on every edge):
  *  L1  Never more than `max` rows of one name are held.
  *  L2  A run that carries out a step in the outside world has its slot.
- *  L3  A run that neither is claimed nor has a job out holds none.
+ *  L3  A run that neither is claimed nor has a job out holds none; nor does a job that is not claimed.
  *  L5  In no time of `per` more than `max` runs of one name are begun, and each is counted once.
  *  L4  While one waits in line and fewer than `max` are held, one in line is due.
- *  L6  A run has at most one row of an action: it holds that slot, or waits for it, or for its time.
+ *  L6  A run has at most one row of an action: it holds that slot, or waits for it, or for its time. Nobody stands in two lines.
  */
 #pragma once
 
 #include "db/unit.h"
+#include "model/limits.h"
 
 #define SLOT_LOOK_MS 60000
 #define SLOT_LOOK_FIRST_MS 5000
@@ -47,15 +50,26 @@
 #define SLOT_KEY_SHOWN_BYTES 200
 #define RATE_PLACES_MAX 1000 /* who stands further back in line is told its time by the one before it */
 
+#define SLOT_WAITERS_MAX 8 /* that stand in line by one unit */
+
+/* Who holds a slot. */
+enum { SLOT_OF_RUN, SLOT_OF_JOB };
+
 struct slot {
 	int64_t name;        /* below 0; 0: there is no limit */
 	int64_t max;         /* of the definition in force; 0: it has no limit any more */
 	struct slice key;    /* JSON */
-	struct slice action; /* whose limit it is; .p NULL: the workflow's */
+	struct slice action; /* whose limit it is; .p NULL: the workflow's, or the queue's */
+	int64_t of, rank;
 };
 
 /* What is counted: a limit of this kind of this workflow, in this workspace, under this key. */
 int64_t slot_name(const char *kind, struct slice workspace, struct slice workflow, struct slice key);
+
+/* One that would stand in line, as it was read: who was moved since does not. */
+struct slot_waiter {
+	int64_t subject, version, rank;
+};
 
 /* Before anything that is written about runs other than the holder: the lock of the name. */
 void slot_lock(struct unit *unit, const struct slot *slot);
@@ -69,17 +83,39 @@ void slot_release(struct unit *unit, const struct slot *slot, int64_t holder);
 void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t version, int64_t times_out_at,
 	       int64_t at_ms);
 
+/* The same of jobs, up to SLOT_WAITERS_MAX: it cannot lose. */
+void slot_wait_jobs(struct unit *unit, const struct slot *slot, const struct slot_waiter *waiters, size_t n,
+		    int64_t at_ms);
+/* Takes the lock, too: it does not wait for a slot any more. What it holds it keeps. */
+void slot_step_out(struct unit *unit, const struct slot *slot, int64_t job);
+/* Without the lock: whatever the holder has is gone, and who stands in line finds out by its own look. */
+void slot_forget(struct unit *unit, int64_t holder);
+
 struct rate {
 	int64_t name; /* below 0; 0: there is no limit */
 	int64_t max, per_ms;
 	struct slice key, action; /* as of a slot */
+	int64_t of, rank;
 };
+
+/* What one and the same thing has of both. Names and keys are those of its limits, the kinds told apart by their words. */
+struct bounds {
+	struct slot slot;
+	struct rate rate;
+};
+typedef struct slice limit_key_fn(const struct expression *by, struct json input, struct arena *arena);
+struct bounds bounds_of(const struct limits *limits, const char *const kinds[2], struct slice workspace,
+			struct slice name, limit_key_fn *key, struct slice input, struct arena *arena);
+/* Takes both, before what is claimed. LOST: see slot_full(). */
+void bounds_take(struct unit *unit, const struct bounds *bounds, int64_t holder, int64_t nth, int64_t at_ms);
 
 /* Takes the lock, too. LOST: it is too early. nth: which beginning of this holder it is; the same twice is counted once. */
 void rate_take(struct unit *unit, const struct rate *rate, int64_t holder, int64_t nth);
 /* A whole unit: a run that nobody holds waits for its time. LOST: it was moved since. */
 void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t version, int64_t times_out_at,
 	       int64_t at_ms);
+void rate_wait_jobs(struct unit *unit, const struct rate *rate, const struct slot_waiter *waiters, size_t n,
+		    int64_t at_ms);
 /* In the unit that lets a run go which is due at once: it has its place in the line already, and learns its time when it is looked at. */
 void rate_line(struct unit *unit, const struct rate *rate, int64_t run, int64_t at_ms);
 /* Whoever ends or pauses a run that has not begun: it waits for its time no more. */
@@ -97,5 +133,9 @@ void slot_stands(struct unit *unit, int64_t run, int64_t name);
 /* What that says. False: it says nothing. */
 bool slot_of_action_read(struct slice text, int64_t *ret_name, struct slice *ret_action);
 
+/* How many come before w in the same line. SQL. */
+#define SLOT_BEFORE(w)                                                                                                 \
+	"(SELECT count(*) FROM hx_slot b WHERE b.name = " w ".name AND b.held = " w ".held"                            \
+	" AND (b.rank, b.holder) < (" w ".rank, " w ".holder))"
 /* For people. Row: key, how many hold one, how many are before it in line, whether it is for a rate, the action; none: it is in no line. */
 void slot_read_wait(struct unit *unit, int64_t holder);

@@ -54,7 +54,7 @@ static HX_PRINTF(3, 4) void because(struct why *why, enum why_reason reason, con
 	strbuf_add_str(&why->words, text);
 }
 
-static void add_moment(struct why *why, const char *before, int64_t ms)
+void why_add_moment(struct why *why, const char *before, int64_t ms)
 {
 	char time[WALL_TIME_TEXT_BYTES];
 
@@ -63,7 +63,7 @@ static void add_moment(struct why *why, const char *before, int64_t ms)
 }
 
 /* Someone else's words, in one line and not too long. */
-static void add_message_words(struct why *why, struct slice message)
+void why_add_words(struct why *why, struct slice message)
 {
 	message.n = message.n > MESSAGE_BYTES_MAX ? MESSAGE_BYTES_MAX : message.n;
 	for (size_t i = 0; i < message.n; i++)
@@ -73,7 +73,7 @@ static void add_message_words(struct why *why, struct slice message)
 static void add_message(struct why *why, struct slice message)
 {
 	strbuf_add_str(&why->words, ": ");
-	add_message_words(why, message);
+	why_add_words(why, message);
 }
 
 static void add_error(struct why *why, struct slice error, struct arena *arena)
@@ -108,7 +108,7 @@ static void add_hold(struct why *why, const struct port_sight *sight, bool past,
 		return;
 	}
 	strbuf_add_str(&why->words, ", whose lease ");
-	add_moment(why, past ? "was over at " : "lasts until ", until);
+	why_add_moment(why, past ? "was over at " : "lasts until ", until);
 	strbuf_add_str(&why->words, past ? ": it waits for " : " unless it is renewed");
 	if (past)
 		strbuf_add_str(&why->words, next);
@@ -183,9 +183,13 @@ static void add_job_waits(struct why *why, const struct db_rows *rows)
 	const struct db_value *due = db_cell(rows, 0, WHY_CELL_DUE_AT), *error = db_cell(rows, 0, WHY_CELL_ERROR);
 	int64_t attempt = db_cell(rows, 0, WHY_CELL_ATTEMPT)->i;
 
-	if (due->type != DB_NULL && due->i > db_cell(rows, 0, WHY_CELL_NOW)->i) {
+	bool later = due->type != DB_NULL && due->i > db_cell(rows, 0, WHY_CELL_NOW)->i;
+
+	if (later && db_cell(rows, 0, WHY_CELL_LINE)->type == DB_INT) {
+		why_job_line(why, rows);
+	} else if (later) {
 		because(why, attempt ? WHY_JOB_RETRY : WHY_JOB_TIMER, "waits for its time, ");
-		add_moment(why, "", due->i);
+		why_add_moment(why, "", due->i);
 	} else {
 		add_job_due(why, rows);
 	}
@@ -267,7 +271,7 @@ static void add_awaited(struct why *why, const struct run_row *row)
 	else
 		because(why, WHY_RUN_APPROVAL, "waits for a person to decide the approval \"%s\"", step_of(row));
 	if (row->wait_until)
-		add_moment(why, ", at most until ", row->wait_until);
+		why_add_moment(why, ", at most until ", row->wait_until);
 }
 
 static void add_timer(struct why *why, const struct run_row *row, struct arena *arena)
@@ -279,11 +283,11 @@ static void add_timer(struct why *why, const struct run_row *row, struct arena *
 	if (row->due_at > row->now && row->attempt && (is_task || row->undo >= 0)) {
 		because(why, WHY_RUN_RETRY, "attempt %lld of %s \"%s\" did not succeed: it waits for the next one at ",
 			(long long)row->attempt, deed_of(row), step_of(row));
-		add_moment(why, "", row->due_at);
+		why_add_moment(why, "", row->due_at);
 		add_error(why, run_row_error(row), arena);
 	} else if (row->wait_until > row->now) {
 		because(why, WHY_RUN_TIMER, "the step \"%s\" waits for its time, ", step_of(row));
-		add_moment(why, "", row->wait_until);
+		why_add_moment(why, "", row->wait_until);
 	} else if (!add_function(why, WHY_RUN_FUNCTION)) {
 		because(why, WHY_RUN_NODE, "is due, and waits for a node to take it");
 	}
@@ -355,57 +359,14 @@ static void add_outlook(struct why *why, const struct run_row *row, struct arena
 	bool goes_on = is_at(row, RUN_PENDING) || is_at(row, RUN_WAITING) || is_at(row, RUN_RUNNING);
 
 	if (goes_on && row->times_out_at)
-		add_moment(why,
-			   row->times_out_at > row->now ? "; the time of the whole run is over at "
-							: "; the time of the whole run was over at ",
-			   row->times_out_at);
+		why_add_moment(why,
+			       row->times_out_at > row->now ? "; the time of the whole run is over at "
+							    : "; the time of the whole run was over at ",
+			       row->times_out_at);
 	if (is_at(row, RUN_CANCELLING) && row->definition->compensates && run_row_error(row).p) {
 		strbuf_add_str(&why->words, "; the run cancels itself, because it has failed");
 		add_error(why, row->stood.set ? row->stood.error : row->error, arena);
 	}
-}
-
-/* The limits of an action, as the run's version has them: whether they have a key. */
-static const struct limits *limits_of_action(const struct run_definition *whole, struct slice name)
-{
-	for (size_t i = 0; i < whole->actions_n; i++)
-		if (slice_is(name, whole->actions[i].name))
-			return &whole->actions[i].limits;
-	return &whole->limits;
-}
-
-static void add_key(struct why *why, const struct expression *by, const struct db_rows *line)
-{
-	if (!by)
-		return;
-	strbuf_add_str(&why->words, " for ");
-	add_message_words(why, db_cell(line, 0, 0)->s);
-}
-
-/* A run that stands in line for a slot, of its workflow or of the action that it would call. */
-void why_slot(struct why *why, const struct run_row *row, const struct db_rows *line)
-{
-	const struct run_definition *whole = row->machine->definition;
-	bool of_action = db_cell(line, 0, 4)->type == DB_TEXT;
-	struct slice name = of_action ? db_cell(line, 0, 4)->s : slice_str(whole->name);
-	const struct limits *limits = of_action ? limits_of_action(whole, name) : &whole->limits;
-	const char *of = of_action ? "action" : "workflow", *one = of_action ? "call" : "run";
-	long long held = (long long)db_cell(line, 0, 1)->i, ahead = (long long)db_cell(line, 0, 2)->i;
-
-	if (db_cell(line, 0, 3)->i) {
-		because(why, WHY_RUN_RATE, "waits for its time, ");
-		add_moment(why, "", row->due_at);
-		strbuf_addf(&why->words, ": the %s \"%.*s\" has begun as many %ss as its rate allows", of,
-			    SLICE_ARGS(name), one);
-		add_key(why, limits->rate.by, line);
-		return;
-	}
-	because(why, WHY_RUN_SLOT, "waits for a slot: %lld %s%s of the %s \"%.*s\" %s %s", held, one,
-		held == 1 ? "" : "s", of, SLICE_ARGS(name), held == 1 ? "is" : "are",
-		of_action ? "under way" : "at work");
-	add_key(why, limits->concurrency.by, line);
-	strbuf_addf(&why->words, ", and that is its limit; %lld %s before it in line", ahead,
-		    ahead == 1 ? "is" : "are");
 }
 
 /* It has not begun, and every start puts it off. */
@@ -420,10 +381,10 @@ static void add_put_off(struct why *why, const struct run_row *row)
 	int64_t at_most_ms = row->machine->definition->limits.debounce.at_most_ms;
 
 	because(why, WHY_RUN_DEBOUNCE, "waits for its time, ");
-	add_moment(why, "", row->due_at);
+	why_add_moment(why, "", row->due_at);
 	strbuf_add_str(&why->words, ": another start before that replaces its input, and puts it off");
 	if (at_most_ms)
-		add_moment(why, ", at most until ", row->created_at + at_most_ms);
+		why_add_moment(why, ", at most until ", row->created_at + at_most_ms);
 }
 
 static void add_run(struct why *why, const struct run_row *row, const struct unit_result *lines,
@@ -515,7 +476,7 @@ static void add_batch_holder(struct why *why, const struct batch_row *row, const
 static void add_teardown(struct why *why, const struct batch_row *row)
 {
 	because(why, WHY_BATCH_CLEANUP, "its teardown has not succeeded yet, and ");
-	add_moment(why, row->due_at > row->now ? "waits for the next try at " : "is due since ", row->due_at);
+	why_add_moment(why, row->due_at > row->now ? "waits for the next try at " : "is due since ", row->due_at);
 	if (row->error.p)
 		add_message(why, row->error);
 }
@@ -532,10 +493,10 @@ static void add_batch_rest(struct why *why, const struct batch_row *row)
 	} else if (row->due_at > row->now && row->retry_at) {
 		because(why, WHY_BATCH_RETRY,
 			"waits for items whose last try did not succeed; the next one is due at ");
-		add_moment(why, "", row->due_at);
+		why_add_moment(why, "", row->due_at);
 	} else if (row->due_at > row->now) {
 		because(why, WHY_BATCH_TIMER, "could not be worked on, and waits for a node to look again at ");
-		add_moment(why, "", row->due_at);
+		why_add_moment(why, "", row->due_at);
 	} else if (!add_function(why, WHY_BATCH_FUNCTION)) {
 		because(why, WHY_BATCH_NODE, "is due, and waits for a node to take it");
 	}

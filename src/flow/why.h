@@ -132,6 +132,10 @@ enum {
 	WHY_CELL_NOW,
 	WHY_CELL_WORKFLOW,
 	WHY_CELL_ACTION,
+	WHY_CELL_LINE, /* as hx_slot.held: it waits for a slot of its queue, or for its time; NULL: it stands in no line */
+	WHY_CELL_LINE_KEY,
+	WHY_CELL_LINE_HELD,    /* so many hold one */
+	WHY_CELL_LINE_BEFORE,  /* so many are before it */
 	WHY_CELL_SENT_VERSION, /* J4, see job.h; NULL: the next try is made by the definition in force */
 	WHY_CELL_COLUMNS
 };
@@ -143,6 +147,11 @@ void why_read_entity(struct unit *unit, const struct entity_ref *ref);
 void why_read_function(struct unit *unit, struct slice workspace, int64_t subject);
 /* Of a run that is a function (flow/function.h), with the row of why_read_function(). */
 void why_function(struct why *why, const struct run_row *row, const struct unit_result *lines);
+/* Parts of sentences: a moment, and somebody else's words. */
+void why_add_moment(struct why *why, const char *before, int64_t ms);
+void why_add_words(struct why *why, struct slice words);
+/* A job that stands in line for a slot of its queue, or for its time. */
+void why_job_line(struct why *why, const struct db_rows *rows);
 /* A run that stands in line: the row of slot_read_wait(). */
 void why_slot(struct why *why, const struct run_row *row, const struct db_rows *line);
 /* Where the rows are that the last two add to those of run_read() and entity_read(). */

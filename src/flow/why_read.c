@@ -7,9 +7,12 @@
 	"SELECT j.subject, s.status, s.owner, s.until, j.queue, j.attempt, j.due_at, j.error, j.in_flight_max,"                     \
 	" (SELECT count(*) FROM hx_job k WHERE k.workspace = j.workspace AND k.queue = j.queue"                                     \
 	" AND k.in_flight_max > 0 AND k.due_at IS NULL AND k.ended_at IS NULL), j.run, s.fence, hx_now_ms(), j.workflow, j.action," \
-	" CASE WHEN j.repeatable = 1 THEN j.sent_version END"                                                                       \
-	" FROM hx_job j JOIN hx_subject s ON s.id = j.subject WHERE "
-#define WHY_JOB_OUT "ittitiitiiiiitti"
+	" w.held, w.key, (SELECT count(*) FROM hx_slot h WHERE h.name = w.name AND h.held = 1), " SLOT_BEFORE(                      \
+		"w") ","                                                                                                            \
+		     " CASE WHEN j.repeatable = 1 THEN j.sent_version END"                                                          \
+		     " FROM hx_job j JOIN hx_subject s ON s.id = j.subject"                                                         \
+		     " LEFT JOIN hx_slot w ON w.holder = j.subject AND w.held <> 1 WHERE "
+#define WHY_JOB_OUT "ittitiitiiiiittitiii"
 
 DB_STMT(stmt_job, "why_job", "ti", WHY_JOB_OUT,
 	WHY_JOB "j.workspace = ?1 AND j.subject = ?2");

@@ -75,26 +75,35 @@ static const struct field janitor_fields[] = {
 static const struct field module_fields[] = {{"janitor", FIELD_OBJECT(struct module_config, janitor, janitor_fields)},
 					     {0}};
 
-static void read_module(const struct reader *outer, const struct json_node *node, struct module_config *module)
+/* What has a name of the user's own, and fields. */
+static bool read_named(const struct reader *outer, const struct json_node *node, const char *of, const char *what,
+		       const struct field *fields, void *ret)
 {
-	const struct json_node *janitor = json_node_member(node, "janitor");
 	struct reader r = *outer;
 	char where[WHERE_BYTES];
 
-	*module = (struct module_config){
-		.name = reader_keep(&r, node->name),
-		.line = node->name_at.line,
-		.janitor = {.every_ms = 2 * 60 * 1000, .stuck_after_ms = 5 * 60 * 1000},
-	};
-	snprintf(where, sizeof where, "modules.%s", excerpt_of(node->name).text);
+	snprintf(where, sizeof where, "%s.%s", of, excerpt_of(node->name).text);
 	r.where = where;
 	if (!name_is_valid(node->name))
 		reader_report(&r, node->name_at.line, "name",
 			      "a name has 1 to %d bytes of letters, digits, '_', '.' and '-'", WORKFLOW_NAME_MAX);
-	if (!reader_object(&r, node, "a module"))
-		return;
-	fields_read(&r, node, module_fields, module);
-	module->janitor.declared = janitor && janitor->type == JSON_OBJECT;
+	if (!reader_object(&r, node, what))
+		return false;
+	fields_read(&r, node, fields, ret);
+	return true;
+}
+
+static void read_module(const struct reader *r, const struct json_node *node, struct module_config *module)
+{
+	const struct json_node *janitor = json_node_member(node, "janitor");
+
+	*module = (struct module_config){
+		.name = reader_keep(r, node->name),
+		.line = node->name_at.line,
+		.janitor = {.every_ms = 2 * 60 * 1000, .stuck_after_ms = 5 * 60 * 1000},
+	};
+	if (read_named(r, node, "modules", "a module", module_fields, module))
+		module->janitor.declared = janitor && janitor->type == JSON_OBJECT;
 }
 
 static void read_modules(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
@@ -117,6 +126,42 @@ const struct module_config *config_module(const struct config *config, struct sl
 	for (size_t i = 0; i < config->modules_n; i++)
 		if (slice_is(name, config->modules[i].name))
 			return &config->modules[i];
+	return NULL;
+}
+
+/* ---- queues ---- */
+
+static const struct field queue_fields[] = {
+	{"limits", FIELD_OWN_AT(struct queue_config, limits, struct limits, limits_read_of_queue)}, {0}};
+
+static void read_queues(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct config *config = ret;
+	struct queue_config *queues = reader_map(r, node, field->name, CONFIG_QUEUES_MAX, sizeof *queues);
+	size_t n = 0;
+
+	if (!queues)
+		return;
+	json_node_for_each(member, node)
+	{
+		queues[n] = (struct queue_config){.name = reader_keep(r, member->name)};
+		(void)read_named(r, member, "queues", "a queue", queue_fields, &queues[n]); /* reported there */
+		if (slice_is(member->name, "after-effects"))
+			reader_report(r, member->name_at.line, "name",
+				      "queues: \"after-effects\" is the engine's own, and no worker claims from it");
+		n++;
+	}
+	if (r->arena->failed)
+		return;
+	config->queues = queues;
+	config->queues_n = n;
+}
+
+const struct limits *config_queue_limits(const struct config *config, struct slice queue)
+{
+	for (size_t i = 0; i < config->queues_n; i++)
+		if (slice_is(queue, config->queues[i].name))
+			return limits_are_set(&config->queues[i].limits) ? &config->queues[i].limits : NULL;
 	return NULL;
 }
 
@@ -216,6 +261,7 @@ static const struct field sql_fields[] = {{"role", FIELD_TEXT(struct config, sql
 static const struct field config_fields[] = {
 	{"hooks",            FIELD_OWN(read_hooks)},
 	{"modules",          FIELD_OWN(read_modules)},
+	{"queues",           FIELD_OWN(read_queues)},
 	{"entry_lock_store", FIELD_ANY_STORE(struct config, entry_lock_store)},
 	{"retention",        FIELD_PART(retention_fields)},
 	{"lease",            FIELD_LEASE(struct config, lease_ms)},

@@ -11,6 +11,7 @@
 #include "model/workflow.h"
 
 #define CONFIG_MODULES_MAX 200
+#define CONFIG_QUEUES_MAX 1000
 
 struct janitor_config {
 	bool declared;
@@ -25,6 +26,12 @@ struct module_config {
 	size_t line;
 };
 
+/* A queue for workers. */
+struct queue_config {
+	const char *name;
+	struct limits limits;
+};
+
 #define SQL_ROLE_BYTES_MAX 63 /* PostgreSQL cuts longer names in silence */
 
 struct config {
@@ -37,6 +44,8 @@ struct config {
 	size_t outbound_n;
 	const char *const *outbound_allow; /* CIDRs, checked for form */
 	struct secret_rules secrets;
+	size_t queues_n;
+	const struct queue_config *queues;
 	size_t hooks_n;
 	const struct hook_config *hooks;
 	int64_t retain_runs_ms, retain_batches_ms, retain_jobs_ms, retain_bulks_ms; /* 0: for ever */
@@ -55,6 +64,8 @@ void config_parse(const char *file, struct slice text, struct arena *arena, stru
 		  struct config *ret);
 /* NULL: the configuration does not name it. */
 const struct module_config *config_module(const struct config *config, struct slice name);
+/* NULL: it has none. */
+const struct limits *config_queue_limits(const struct config *config, struct slice queue);
 
 /*
  * Coverage: every claim_into that a workflow declares needs a janitor of its owning module. One error per

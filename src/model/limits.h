@@ -1,5 +1,5 @@
 /*
- * `limits` of a workflow or of an action: how many at once, by a key.
+ * `limits` of a workflow, of an action or of a queue: how many at once, by a key.
  *
  *   concurrency   at most `max` are at work at once
  *   rate          at most `max` are begun in any time of `per`
@@ -7,8 +7,8 @@
  *   debounce      a start while one has not begun replaces its input, and puts it off
  *
  * `by` is an expression over the input, whose value is the key: each value has a count of its own. Absent, there is one count for
- * the whole workflow or action. The input of an action is that of the step which calls it; singleton and debounce are about starts of runs,
- * and an action has none of them. A value that cannot be made (of a string, say, a member is asked for) counts as null.
+ * the whole workflow, action or queue. The input of an action is that of the step which calls it; of a job it is its payload, and called
+ * so. Singleton and debounce are about starts of runs, and actions and queues have none of them. A value that cannot be made (of a string, say, a member is asked for) counts as null.
  */
 #pragma once
 
@@ -45,9 +45,10 @@ struct limits {
 	struct limit_debounce debounce;
 };
 
-/* The field `limits` of a workflow, and of an action, into a struct limits. */
+/* The field `limits` of a workflow, of an action, and of a queue, into a struct limits. */
 field_read_fn limits_read;
 field_read_fn limits_read_of_action;
+field_read_fn limits_read_of_queue;
 
 static inline bool limits_are_set(const struct limits *limits)
 {
@@ -59,3 +60,5 @@ static inline bool limits_are_set(const struct limits *limits)
  * its being null.
  */
 struct slice limit_key(const struct expression *by, struct json input, struct arena *arena);
+/* The same of the payload of a job. */
+struct slice limit_key_of_job(const struct expression *by, struct json payload, struct arena *arena);

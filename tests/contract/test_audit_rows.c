@@ -150,6 +150,9 @@ static void test_a_slot_that_is_left(void **state)
 		tamper(slot, (long long)world.town.run, held);
 		assert_found(world.town.run, "slot", -5, "slot");
 	}
+	script("ROLLBACK; BEGIN");
+	tamper(slot, (long long)world.town.job, 1);
+	assert_found(world.town.job, "slot", -5, "slot");
 }
 
 /* ---- money ---- */

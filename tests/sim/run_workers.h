@@ -1,9 +1,9 @@
-/* Workers of the simulations of runs: what a program outside of the engine does, as a task; and whoever ends the claims of those who died. */
+/* Workers of the simulations of runs, and whoever ends the claims of those who died. */
 #ifndef HX_TESTS_SIM_RUN_WORKERS_H
 #define HX_TESTS_SIM_RUN_WORKERS_H
 
-#include "flow/shapes.h"
 #include "sim/run_world.h"
+#include "sim/worker.h"
 
 static const struct db_stmt stmt_job_due = {
 	.name = "sim_job_due",
@@ -45,161 +45,20 @@ static const struct job_claim_request workers[] = {
 	 .lease_ms = 60000},
 };
 
-/*
- * CLAIMS ─▶ BEATS ─▶ WORKS ─┬ ok, failed ─▶ SETTLES ─▶ ENDED
- *    │        └ stale ─┐    └ unknown ─▶ ENDED: nobody hears of it again
- *    └ none ───────────┴─▶ ENDED
- */
-struct worker {
-	struct task task;
-	enum { CLAIMS, BEATS, WORKS, SETTLES, ENDED } at;
-	const struct job_claim_request *rq;
-	struct arena *texts;
-	int64_t job; /* what it is going to get: the simulator has to know what a claim locks */
-	int64_t fence, attempt;
-	struct slice key;
-	enum act_outcome outcome;
-	union {
-		struct task inner;
-		struct job_claim claim;
-		struct job_settle settle;
-	};
-};
-
-static inline void worker_settle(struct worker *w, enum job_settle_kind kind, const struct answer *answer)
-{
-	struct job_settle_request *rq = arena_zalloc(w->texts, sizeof *rq);
-
-	*rq = (struct job_settle_request){
-		.kind = kind,
-		.workspace = w->rq->workspace,
-		.subject = w->job,
-		.fence = w->fence,
-		.owner = w->rq->owner,
-		.lease_ms = w->rq->lease_ms,
-		.output = slice_str(kind == JOB_COMPLETE ? "1" : "no"),
-		.retryable = true,
-	};
-	job_settle_init(&w->settle, rq, w->texts);
-	w->inner.kind->take(&w->inner, &(struct answer){.kind = ANSWER_START, .now = answer->now});
-	w->at = kind == JOB_HEARTBEAT ? BEATS : SETTLES;
-}
-
-static inline void worker_claimed(struct worker *w, const struct answer *answer)
-{
-	if (w->claim.n == 0) {
-		w->at = ENDED;
-		return;
-	}
-	w->job = w->claim.jobs[0].subject;
-	w->fence = w->claim.jobs[0].fence;
-	w->attempt = w->claim.jobs[0].attempt;
-	w->key = w->claim.jobs[0].key;
-	worker_settle(w, JOB_HEARTBEAT, answer);
-}
-
-static inline void worker_take(struct task *task, const struct answer *answer)
-{
-	struct worker *w = (struct worker *)task;
-	struct unit memory;
-	struct ask ask = {.unit = &memory};
-
-	if (w->at == WORKS) {
-		w->outcome = answer->outcome;
-		if (answer->outcome == ACT_OK || answer->outcome == ACT_FAILED)
-			worker_settle(w, answer->outcome == ACT_OK ? JOB_COMPLETE : JOB_FAIL, answer);
-		else
-			w->at = ENDED;
-		return;
-	}
-	w->inner.kind->take(&w->inner, answer);
-	w->inner.kind->ask(&w->inner, &ask);
-	if (ask.kind != ASK_DONE)
-		return;
-	if (w->at == CLAIMS)
-		worker_claimed(w, answer);
-	else
-		w->at = w->at == BEATS && ask.code == HX_OK ? WORKS : ENDED;
-}
-
-static inline void worker_ask(const struct task *task, struct ask *ask)
-{
-	static const struct action work = {.name = "work"};
-	const struct worker *w = (const struct worker *)task;
-
-	if (w->at == ENDED) {
-		ask->kind = ASK_DONE;
-		ask->code = HX_OK;
-	} else if (w->at == WORKS) {
-		ask->kind = ASK_ACT;
-		ask->act = (struct act_call){.action = &work, .key = w->key, .attempt = w->attempt};
-	} else {
-		w->inner.kind->ask(&w->inner, ask);
-		if (w->at == CLAIMS) { /* and what the run does about its job */
-			unit_touch(ask->unit, w->job);
-			unit_touch(ask->unit, RUN);
-		}
-	}
-}
-
-static const char *worker_where(const struct task *task)
-{
-	static const char *const names[] = {"claiming", "sending a heartbeat", "working", "settling", "done"};
-
-	return names[((const struct worker *)task)->at];
-}
-
-/* While it works, and when it has ended, nothing is asked of the store. */
-static void worker_forget(void *copy)
-{
-	struct worker *w = copy;
-
-	if (w->at == WORKS || w->at == ENDED)
-		w->inner.kind = NULL;
-}
-
-/* clang-format off */
-static const struct task_shape worker_shape = SHAPE(struct worker, worker_forget,
-	PART(MADE, struct worker, job),
-	PART(SLICE, struct worker, key),
-	PART_LAST(TASK, struct worker, inner));
-/* clang-format on */
-
-static const struct task_kind worker_kind = {
-	.name = "worker",
-	.size = sizeof(struct worker),
-	.take = worker_take,
-	.ask = worker_ask,
-	.where = worker_where,
-	.shape = &worker_shape,
-};
-
+/* A claim has to do with its job, and with what the run does about it. */
 static inline void init_worker(union sim_task *task, const void *plan, struct arena *texts)
 {
-	struct worker *w = (struct worker *)task;
 	struct unit_result due = ask_store(fixture.sim, &stmt_job_due);
 
-	_Static_assert(sizeof *w <= SIM_TASK_BYTES, "a worker fits");
-	memset(w, 0, sizeof *w);
-	w->rq = plan;
-	w->texts = texts;
-	w->job = due.rows[0].n ? db_cell(&due.rows[0], 0, 0)->i : -1;
-	job_claim_init(&w->claim, w->rq, texts);
-	task_init(&w->task, &worker_kind, /* topic= */ 0);
+	worker_init(task, plan, due.rows[0].n ? db_cell(&due.rows[0], 0, 0)->i : -1, RUN, texts);
 }
 
 static inline void init_lapser(union sim_task *task, const void *plan, struct arena *texts)
 {
-	struct job_settle_request *rq = arena_zalloc(texts, sizeof *rq);
 	struct unit_result past = ask_store(fixture.sim, &stmt_job_past);
 
 	(void)plan;
-	*rq = (struct job_settle_request){.kind = JOB_LAPSE, .subject = -1};
-	if (past.rows[0].n) {
-		rq->subject = db_cell(&past.rows[0], 0, 0)->i;
-		rq->fence = db_cell(&past.rows[0], 0, 1)->i;
-	}
-	job_settle_init((struct job_settle *)task, rq, texts);
+	lapser_init(task, &past.rows[0], texts);
 }
 
 #endif

@@ -483,6 +483,21 @@ static void exhaustive_rate_cancelled(void **state)
 	});
 }
 
+/* Who has to wait for the one waits for nothing else meanwhile. */
+static void exhaustive_rate_and_slot(void **state)
+{
+	(void)state;
+	parse_limited(CONCURRENCY "," RATE, TASK("a"));
+	explore((struct sim_scenario){
+		.name = "two runs and one slot, of which one may begin at a time",
+		.nodes_n = 2,
+		.cast_n = 2,
+		.cast = {FIRST("drives-1", 0), SECOND("drives-2", 1)},
+		.bounds = {.lapses = 1, .crashes = 1},
+		.world = WORLD_KEYED,
+	});
+}
+
 /* ---- of an action ---- */
 
 #define GO(name) "{\"name\":\"" name "\",\"type\":\"task\",\"action\":\"go\",\"retry\":{\"max_attempts\":1}}"
@@ -610,6 +625,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_taken_over),
 		cmocka_unit_test(exhaustive_rate),
 		cmocka_unit_test(exhaustive_rate_cancelled),
+		cmocka_unit_test(exhaustive_rate_and_slot),
 		cmocka_unit_test(exhaustive_three),
 		cmocka_unit_test(exhaustive_cancelled),
 		cmocka_unit_test(exhaustive_paused),

@@ -119,6 +119,7 @@ size_t desk_claim(struct desk *d, const char *queue, int64_t max, int64_t lease_
 				       .owner = slice_str(d->name),
 				       .queues_n = 1,
 				       .queues = {slice_str(queue)},
+				       .limits = {d->limits},
 				       .max = max,
 				       .lease_ms = lease_ms};
 	struct job_claim claim;

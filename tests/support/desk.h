@@ -23,7 +23,8 @@ struct desk {
 	struct mono_time sleeps_until; /* {0}: the task did not want to sleep */
 	size_t n;                      /* claimed last */
 	const struct job_claimed *jobs;
-	const char *status; /* settled last */
+	const struct limits *limits; /* of the queues that are claimed from; NULL: none */
+	const char *status;          /* settled last */
 	int64_t until_ms;
 };
 

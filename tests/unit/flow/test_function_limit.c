@@ -134,6 +134,10 @@ static void test_one_waits_for_one_thing(void **state)
 	sql(w, "INSERT INTO hx_slot (name, holder, held, at, key) SELECT name, 78, 0, 0, key FROM hx_slot");
 	assert_int_equal(claim(w, "1", 0), 0);
 	assert_is(w, SLOTS, "77 1, 78 2, 79 2");
+	fake_clock_advance_ms(&w->clock, HOUR_MS);
+	assert_int_equal(claim(w, "1", 0), 0);
+	MUST_BE(w, SLOTS, "77 1, 78 0, 79 2",
+		"who waits for a slot keeps its place before those that wait for their time");
 }
 
 static void test_a_singleton(void **state)

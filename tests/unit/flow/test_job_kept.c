@@ -101,6 +101,25 @@ static enum unit_verdict withdraw(int64_t id, int64_t version, const char *statu
 	return desk_run(&w);
 }
 
+static void a_job_that_is_taken_away_leaves_no_slot(void **state)
+{
+	static const struct slot slot = {.name = -5, .max = 1, .key = {"1", 1}, .of = SLOT_OF_JOB};
+	static const struct db_stmt left = {
+		.name = "test_slots_left", .sql = "SELECT count(*) FROM hx_slot", .in = "", .out = "i"};
+	int64_t id = desk_push_bounded(&w, "q", 0);
+	struct stamp stamp = desk_begin(&w);
+
+	(void)state;
+	slot_lock(&w.unit, &slot);
+	slot_take(&w.unit, &slot, id, stamp.at.ms);
+	assert_int_equal(desk_run(&w), UNIT_WON);
+	assert_int_equal(withdraw(id, 1, JOB_AVAILABLE), UNIT_WON);
+	(void)desk_begin(&w);
+	unit_add(&w.unit, UNIT_ANY, &left, 0, NULL);
+	(void)desk_run(&w);
+	MUST_HOLD(db_cell(&w.result.rows[0], 0, 0)->i == 0, "a slot is left");
+}
+
 static void a_run_takes_its_job_back(void **state)
 {
 	int64_t id = desk_push_bounded(&w, "q", 1);
@@ -303,11 +322,17 @@ static void a_backoff_grows_to_its_maximum(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_end_of_a_job_makes_its_run_due), TEST(a_job_given_back_makes_a_cancelled_run_due),
-		TEST(a_parked_job_makes_its_run_due),     TEST(a_lapsed_and_parked_job_makes_its_run_due),
-		TEST(a_run_takes_its_job_back),           TEST(a_redrive_tells_missing_from_not_parked),
-		TEST(lists_show_what_the_api_tells),      TEST(only_after_effects_are_the_engines),
-		TEST(retention_lets_completed_jobs_go),   TEST(retention_keeps_what_a_run_still_needs),
+		TEST(the_end_of_a_job_makes_its_run_due),
+		TEST(a_job_given_back_makes_a_cancelled_run_due),
+		TEST(a_parked_job_makes_its_run_due),
+		TEST(a_lapsed_and_parked_job_makes_its_run_due),
+		TEST(a_run_takes_its_job_back),
+		TEST(a_job_that_is_taken_away_leaves_no_slot),
+		TEST(a_redrive_tells_missing_from_not_parked),
+		TEST(lists_show_what_the_api_tells),
+		TEST(only_after_effects_are_the_engines),
+		TEST(retention_lets_completed_jobs_go),
+		TEST(retention_keeps_what_a_run_still_needs),
 		TEST(a_backoff_grows_to_its_maximum),
 	};
 
