@@ -21,12 +21,13 @@ const char *const entry_states[] = {
 struct entry_policy entry_policy(const struct function_entry *entry)
 {
 	struct slice rest = entry->policy;
-	struct entry_policy policy = {slice_str(POLICY_CLAIMED), slice_str(POLICY_HOLD)};
+	struct entry_policy policy = {slice_str(POLICY_CLAIMED), slice_str(POLICY_HOLD), /* doubt= */ false};
 
 	if (!rest.p)
 		return policy;
 	policy.effect = slice_cut(&rest, ' ');
-	policy.on_unknown = rest;
+	policy.on_unknown = slice_cut(&rest, ' ');
+	policy.doubt = rest.n > 0;
 	return policy;
 }
 

@@ -22,20 +22,27 @@ void work_note_ended(struct function_work *w);
 /* JSON, texts: the places of those that are so. */
 struct slice work_places(struct function_work *w, bool (*is)(const struct function_entry *entry));
 
-/* A policy is two words. */
+/* A policy is two words; and a third one while a try is in doubt that came before the present one. */
 #define POLICY_KEYED "keyed"
 #define POLICY_IDEMPOTENT "idempotent"
 #define POLICY_CLAIMED "claimed"
 #define POLICY_RETRY "retry"
 #define POLICY_PROBE "probe"
 #define POLICY_HOLD "hold"
+#define POLICY_DOUBT "doubt"
 struct entry_policy {
 	struct slice effect, on_unknown;
+	bool doubt;
 };
 struct entry_policy entry_policy(const struct function_entry *entry);
+/* The same effect, with this. */
+struct slice entry_policy_with(struct function_work *w, const struct function_entry *entry, struct slice on_unknown,
+			       bool doubt);
 
 /* One that it is a sibling of has failed: it begins nothing more, and fails when its turn ends. */
 bool work_is_to_fail(const struct function_work *w);
+/* An entry that is open, or to be tried again, and never is. */
+void work_drop_try(struct function_work *w, struct function_entry *e);
 /* Compensations that are left to be done. */
 int64_t work_to_undo(const struct function_work *w);
 /* An error of the run, out of what a worker says: {"code", "message", "step", "cause"}. step may be NULL. */

@@ -246,10 +246,10 @@ int64_t work_to_undo(const struct function_work *w)
 
 void function_cancel(struct function_work *w, struct slice error)
 {
+	w->to = RUN_CANCELLING;
 	work_drop_open(w);
 	w->awaits = w->held = slice_of(NULL, 0);
 	w->any_of = false;
-	w->to = RUN_CANCELLING;
 	if (error.p)
 		w->error = error;
 }
@@ -370,7 +370,7 @@ static void drop_tries(struct function_work *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->entries[i]->kind == ENTRY_STEP && w->entries[i]->state == ENTRY_RETRY)
-			work_change(w, w->entries[i], ENTRY_DROPPED);
+			work_drop_try(w, w->entries[i]);
 }
 
 /*

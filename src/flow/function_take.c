@@ -56,6 +56,15 @@ void work_change(struct function_work *w, struct function_entry *e, enum entry_s
 		e->wake_at = e->kind == ENTRY_SLEEP ? e->wake_at : 0;
 }
 
+/* On the way back a step is not given up of which an earlier try may have been done: a worker finds out, and it is undone. */
+void work_drop_try(struct function_work *w, struct function_entry *e)
+{
+	bool back = strcmp(w->to, RUN_CANCELLING) == 0 && e->state == ENTRY_RETRY, found_out = false;
+
+	found_out |= back && entry_policy(e).doubt; /* mutant: doubt-dropped */
+	work_change(w, e, found_out ? ENTRY_UNKNOWN : ENTRY_DROPPED);
+}
+
 void work_drop_open(struct function_work *w)
 {
 	bool tries = !w->row.owned || w->frees; /* else its worker may be in the middle of one: its outcome is taken */
@@ -65,7 +74,7 @@ void work_drop_open(struct function_work *w)
 
 		if (e->state != ENTRY_OPEN && (e->state != ENTRY_RETRY || !tries))
 			continue;
-		work_change(w, e, ENTRY_DROPPED);
+		work_drop_try(w, e);
 		w->asks_children |= e->kind == ENTRY_CHILD;
 	}
 }
@@ -96,13 +105,15 @@ static bool is_another_try(enum entry_state from, enum entry_state to)
 	return to == ENTRY_BEGUN || from == ENTRY_RETRY;
 }
 
-/* What a worker says of an unknown outcome, and does not know either, a person has to. */
-static struct slice held_policy(struct function_work *w, const struct function_entry *e)
+struct slice entry_policy_with(struct function_work *w, const struct function_entry *entry, struct slice on_unknown,
+			       bool doubt)
 {
 	LOCAL_STRBUF(text, 64);
 
-	strbuf_add_slice(&text, entry_policy(e).effect);
-	strbuf_add_str(&text, " " POLICY_HOLD);
+	strbuf_add_slice(&text, entry_policy(entry).effect);
+	strbuf_add_char(&text, ' ');
+	strbuf_add_slice(&text, on_unknown);
+	strbuf_add_str(&text, doubt ? " " POLICY_DOUBT : "");
 	return arena_copy(w->arena, strbuf_slice(&text));
 }
 
@@ -115,8 +126,10 @@ static void put_outcome(struct function_work *w, struct function_entry *e, const
 		e->policy = c->policy; /* it is new */
 	e->output = c->output;
 	e->error = c->state == ENTRY_BEGUN ? e->error : c->error;
-	if (c->state == ENTRY_UNKNOWN)
-		e->policy = held_policy(w, e);
+	if (c->state == ENTRY_UNKNOWN) /* what its worker does not know either, a person has to */
+		e->policy = entry_policy_with(w, e, slice_str(POLICY_HOLD), /* doubt= */ false);
+	else if (from == ENTRY_UNKNOWN && !entry_has_ended(c->state))
+		e->policy = entry_policy_with(w, e, entry_policy(e).on_unknown, /* doubt= */ true);
 	work_change(w, e, c->state);
 	e->wake_at = c->state == ENTRY_RETRY ? w->row.now + c->retry_after_ms : 0;
 	e->own = true;

@@ -88,6 +88,7 @@ static void begin_anew(struct function_work *w, struct function_entry *e, bool n
 	e->redo += new_key;
 	e->attempt = new_key ? 0 : e->attempt;
 	e->output = slice_of(NULL, 0);
+	e->policy = entry_policy_with(w, e, entry_policy(e).on_unknown, /* doubt= */ false); /* somebody knows */
 	work_change(w, e, ENTRY_RETRY);
 	e->wake_at = w->row.now;
 }

@@ -540,6 +540,34 @@ static void test_errors_do_not_grow_without_bound(void **state)
 		"a journal of errors has no end");
 }
 
+/* Its first worker was lost with it, the next one could not do it yet, and then it is cancelled: what the first has done is found out. */
+static void test_what_may_have_been_done_is_undone(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'begun','effect':'keyed'},"
+				 "{'kind':'compensate','name':'a','n':0}]}"),
+			 HX_OK);
+	fake_clock_advance_ms(&w->clock, 60001);
+	look(w);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'begun'}]}"), HX_OK);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'failed','retryAfterMs':5000}],"
+				 "'end':{'state':'suspended','awaits':[{'kind':'step','name':'a','n':0}]}}"),
+			 HX_OK);
+	assert_int_equal(verb(w, (struct run_verb_request){.kind = RUN_CANCEL}), HX_OK);
+	MUST_BE(w, STATUS, "CANCELLING", "it is CANCELLED, and nobody knows what a step of it has done");
+	assert_is(w, "SELECT state || ' ' || policy FROM hx_entry WHERE i = 0", "unknown keyed retry doubt");
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, "{'entries':[{'kind':'step','name':'a','n':0,'state':'done'},"
+				 "{'kind':'undo','name':'a','n':0,'state':'done'}],'end':{'state':'undone'}}"),
+			 HX_OK);
+	assert_is(w, STATUS, "CANCELLED");
+}
+
 /* Ten in a row are held; a call that was taken begins the row anew, whatever it says. */
 static void test_lapses_are_counted_in_a_row(void **state)
 {
@@ -619,6 +647,7 @@ int main(int argc, char **argv)
 		TEST(test_a_retry_does_not_resume),
 		TEST(test_a_decision_after_its_time_is_refused),
 		TEST(test_errors_do_not_grow_without_bound),
+		TEST(test_what_may_have_been_done_is_undone),
 		TEST(test_lapses_are_counted_in_a_row),
 		TEST(test_a_turn_is_its_workers),
 	};
