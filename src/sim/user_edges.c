@@ -92,6 +92,8 @@ static void add_stalls(struct sim *sim, struct edge_list *list)
 		call = sim_call_of(&sim->state.actors[i]);
 		if (sim->scenario->user->allows(sim, &call, SIM_ACT_OK))
 			PUT_EDGE(sim, list, EDGE_ACT, i, SIM_ACT_OK, /* stalls= */ 1);
+		if (sim->state.left.mishaps > 1 && sim->scenario->user->allows(sim, &call, SIM_ACT_FAILED))
+			PUT_EDGE(sim, list, EDGE_ACT, i, SIM_ACT_FAILED, /* stalls= */ 1);
 	}
 }
 
