@@ -26,6 +26,7 @@ const errorOf = (error) => ({ ...(error?.code ? { code: String(error.code) } : {
 const instant = new Set(["value", "attribute"]); // ended as soon as they are asked for
 const marks = new Set(["compensate", "drop"]); // about an entry; nothing that the code waits for
 const works = new Set(["step", "undo"]);
+const CALL_MAX = 500; // entries of one call, each perhaps with its mark: the engine takes 1,000
 const idOf = (e) => `${e.n} ${e.name}`;
 const brief = ({ kind, name, n }) => ({ kind, name, n });
 const ended = (e) => e.state === "done" || e.state === "dropped" || (e.state === "failed" && e.retryAfterMs == null);
@@ -159,8 +160,14 @@ export class Run {
   }
   // One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more.
   async send(end, except) {
-    const { worker } = this, queue = this.outbox.filter((e) => e !== except);
+    const { worker } = this, queue = this.outbox.filter((e) => e !== except), rest = queue.splice(CALL_MAX);
     this.outbox = except ? [except] : [];
+    if (rest.length) { // the first of them by themselves
+      this.outbox = queue;
+      const taken = await this.send();
+      this.outbox = [...rest, ...this.outbox, ...(except ? [except] : [])];
+      return taken && this.send(end, except);
+    }
     this.calling = true;
     await this.beat; // a heartbeat that is under way
     let said = queue.flatMap((e) => this.wire(e).map((entry) => ({ e, entry })));

@@ -31,7 +31,7 @@ class Run:
         self.id, self.function, self.scene = id, function, scene
         self.input = scene.get("input", {})
         self.version = scene.get("version", "1")
-        self.entries, self.seq, self.taken, self.fence = [], 0, 0, 0
+        self.entries, self.index, self.seq, self.taken, self.fence = [], {}, 0, 0, 0
         self.worker, self.until, self.last, self.held_until = None, 0, None, 0
         self.status, self.awaits, self.any = "PENDING", None, False
         self.cancelled = self.paused = self.cold = False
@@ -49,14 +49,12 @@ class Run:
         e.update(i=len(self.entries), seq=self.seq)
         e.setdefault("attempt", 1)
         self.entries.append(e)
+        self.index[e["name"], e["n"], e["kind"] if e["kind"] in ABOUT else ""] = e
         self.note_retry(e)
         return e
 
     def find(self, e):
-        about = e["kind"] if e["kind"] in ABOUT else ""
-        for o in self.entries:
-            if (o["name"], o["n"], o["kind"] if o["kind"] in ABOUT else "") == (e["name"], e["n"], about):
-                return o
+        return self.index.get((e["name"], e["n"], e["kind"] if e["kind"] in ABOUT else ""))
 
     def change(self, e, **more):
         self.seq += 1
@@ -272,6 +270,8 @@ class Engine:
         """All or nothing: everything is looked at before anything is changed."""
         begun = {(e["name"], e["n"]) for e in run.entries if e["state"] == "begun" and e["kind"] in ("step", "undo")}
         fresh = set()
+        if len(body["entries"]) > 1000:
+            self.refuse(run, "TOO_LARGE", "%d entries" % len(body["entries"]))
         for e in body["entries"]:
             bad = set(e) - {"kind", "name", "n"} - FIELDS[e["kind"]]
             if bad:

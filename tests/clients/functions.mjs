@@ -158,6 +158,10 @@ const functions = {
     };
     return { out: await ctx.all([branch("a"), branch("b")]) };
   },
+  async fan(ctx, { n }) {
+    const out = await ctx.all(Array.from({ length: n }, (_, i) => ctx.child(`c ${i}`, "packing")));
+    return { n: out.length };
+  },
   async many(ctx, { n, naps }) {
     for (let i = 0; i < n; i++) await ctx.step("s", act("s"));
     for (let i = 0; i < naps; i++) await ctx.sleep("nap", "1s");

@@ -142,6 +142,7 @@ class Task:
             self.go.release()
 
 
+CALL_MAX = 500  # entries of one call, each perhaps with its mark: the engine takes 1,000
 INSTANT, MARKS, WORKS = ("value", "attribute"), ("compensate", "drop"), ("step", "undo")
 
 
@@ -341,7 +342,13 @@ class Run:
 
     def send(self, end=None, hold=None):
         """One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more."""
-        todo, self.outbox = [e for e in self.outbox if e is not hold], [hold] if hold else []
+        held = [hold] if hold else []
+        todo, self.outbox = [e for e in self.outbox if e is not hold], held
+        if len(todo) > CALL_MAX:  # the first of them by themselves
+            self.outbox = todo[:CALL_MAX]
+            taken = self.send()
+            self.outbox = todo[CALL_MAX:] + self.outbox + held
+            return taken and self.send(end, hold)
         said = [(e, entry) for e in todo for entry in self.wire(e)]
         with self.calling:  # a heartbeat may be under way
             for tries in range(3):
