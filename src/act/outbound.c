@@ -196,7 +196,7 @@ static bool parse_cidr(char *text, struct cidr *ret)
 	return true;
 }
 
-static bool has_bits_behind_prefix(const struct cidr *cidr)
+static bool has_bits_after_prefix(const struct cidr *cidr)
 {
 	for (unsigned bit = cidr->prefix_bits; bit < 128; bit++)
 		if (cidr->base.bytes[bit / 8] & 0x80 >> bit % 8)
@@ -221,7 +221,7 @@ enum hx_code outbound_allow(struct outbound *outbound, struct slice text, struct
 		return error_set(err, HX_CONFIG_ERROR,
 				 "outbound.allow: %s is neither an address nor a range like 10.0.0.0/8",
 				 excerpt_of(text).text);
-	if (has_bits_behind_prefix(&cidr))
+	if (has_bits_after_prefix(&cidr))
 		return error_set(err, HX_CONFIG_ERROR, "outbound.allow: %s has bits set after its prefix",
 				 excerpt_of(text).text);
 	outbound->entries[outbound->entries_n++] = cidr;

@@ -21,27 +21,32 @@ static bool bulk_id(struct http_call *call, int64_t *ret_subject)
 	return api_id(call, "bulk", no_bulk, ret_subject);
 }
 
+#define AT(field) .at = offsetof(struct bulk_row, field)
+
+static const struct row_member bulk_members[] = {
+	{"id", ROW_ID, AT(spec.subject), .prefix = "bulk"},
+	{"status", ROW_TEXT, AT(state)},
+	{"verb", ROW_TEXT, AT(spec.verb)},
+	{"kind", ROW_TEXT, AT(spec.kind)},
+	{"where", ROW_TEXT, AT(spec.condition)},
+	{"arguments", ROW_JSON, AT(spec.arguments)},
+	{"idempotencyKey", ROW_TEXT, AT(spec.key)},
+	{"requester", ROW_TEXT, AT(spec.requester)},
+	{"selected", ROW_INT, AT(selected)},
+	{"done", ROW_INT, AT(done)},
+	{"unchanged", ROW_INT, AT(unchanged)},
+	{"refused", ROW_INT, AT(refused)},
+	{"skipped", ROW_INT, AT(skipped)},
+	{"cancelled", ROW_INT, AT(cancelled)},
+	{"createdAt", ROW_TIME, AT(created_at)},
+	{"completedAt", ROW_TIME, AT(completed_at)},
+	{.name = NULL},
+};
+
 static void write_bulk(const struct bulk_row *row, struct strbuf *text)
 {
-	const struct bulk_spec *spec = &row->spec;
-
 	strbuf_add_char(text, '{');
-	json_more_id(text, "id", "bulk", spec->subject);
-	json_more_text(text, "status", row->state);
-	json_more_text(text, "verb", spec->verb);
-	json_more_text(text, "kind", spec->kind);
-	json_more_text(text, "where", spec->condition);
-	json_more_json(text, "arguments", spec->arguments);
-	json_more_text(text, "idempotencyKey", spec->key);
-	json_more_text(text, "requester", spec->requester);
-	json_more_int(text, "selected", row->selected);
-	json_more_int(text, "done", row->done);
-	json_more_int(text, "unchanged", row->unchanged);
-	json_more_int(text, "refused", row->refused);
-	json_more_int(text, "skipped", row->skipped);
-	json_more_int(text, "cancelled", row->cancelled);
-	json_more_time(text, "createdAt", row->created_at);
-	json_more_time(text, "completedAt", row->completed_at);
+	row_json_struct(text, bulk_members, row);
 	strbuf_add_char(text, '}');
 }
 

@@ -25,8 +25,9 @@ static const struct schedule_policy *schedules_policy_of(const struct http_call 
 /* ---- what is shown ---- */
 
 /* The next slots, as they are named: the start may be later by its jitter. */
-static void add_next(struct strbuf *text, const struct schedule_row *row)
+static void add_next(struct strbuf *text, const void *of)
 {
+	const struct schedule_row *row = of;
 	int64_t slot = row->now;
 	char time[WALL_TIME_TEXT_BYTES];
 
@@ -42,8 +43,10 @@ static void add_next(struct strbuf *text, const struct schedule_row *row)
 /* What is started, in the order of enum schedule_starts; also how its ids begin. */
 static const char *const things[] = {"run", "batch", "job"};
 
-static void add_last(struct strbuf *text, const struct schedule_row *row)
+static void add_last(struct strbuf *text, const void *of)
 {
+	const struct schedule_row *row = of;
+
 	json_more(text, "last");
 	if (!row->last_at) {
 		strbuf_add_str(text, "null");
@@ -57,27 +60,47 @@ static void add_last(struct strbuf *text, const struct schedule_row *row)
 	strbuf_add_char(text, '}');
 }
 
-static void write_schedule(const void *of, struct strbuf *text)
+/* What it says, without its brackets. */
+static void add_text(struct strbuf *text, const void *of)
 {
 	const struct schedule_row *row = of;
 
-	strbuf_add_char(text, '{');
-	json_more_text(text, "name", row->name);
-	json_more_id(text, "id", "sched", row->subject);
 	strbuf_add_char(text, ',');
-	strbuf_add(text, row->text.p + 1, row->text.n - 2); /* what it says, without its brackets */
-	json_more_bool(text, "paused", row->paused);
-	add_next(text, row);
-	add_last(text, row);
+	strbuf_add(text, row->text.p + 1, row->text.n - 2);
+}
+
+static void add_waiting(struct strbuf *text, const void *of)
+{
+	const struct schedule_row *row = of;
+
 	json_more_int(text, "waiting", row->waiting > row->queued ? row->waiting : row->queued);
-	json_more_int(text, "open", row->open);
-	json_more_int(text, "started", row->started);
-	json_more_int(text, "skipped", row->skipped);
-	json_more_int(text, "missed", row->missed);
-	json_more_text(text, "requester", row->requester);
-	json_more_int(text, "version", row->version);
-	json_more_time(text, "createdAt", row->created_at);
-	json_more_time(text, "updatedAt", row->updated_at);
+}
+
+#define AT(field) .at = offsetof(struct schedule_row, field)
+
+static const struct row_member shown_members[] = {
+	{"name", ROW_TEXT, AT(name)},
+	{"id", ROW_ID, AT(subject), .prefix = "sched"},
+	{"text", ROW_OWN, .add = add_text},
+	{"paused", ROW_BOOL, AT(paused)},
+	{"next", ROW_OWN, .add = add_next},
+	{"last", ROW_OWN, .add = add_last},
+	{"waiting", ROW_OWN, .add = add_waiting},
+	{"open", ROW_INT, AT(open)},
+	{"started", ROW_INT, AT(started)},
+	{"skipped", ROW_INT, AT(skipped)},
+	{"missed", ROW_INT, AT(missed)},
+	{"requester", ROW_TEXT, AT(requester)},
+	{"version", ROW_INT, AT(version)},
+	{"createdAt", ROW_TIME, AT(created_at)},
+	{"updatedAt", ROW_TIME, AT(updated_at)},
+	{.name = NULL},
+};
+
+static void write_schedule(const void *of, struct strbuf *text)
+{
+	strbuf_add_char(text, '{');
+	row_json_struct(text, shown_members, of);
 	strbuf_add_char(text, '}');
 }
 

@@ -428,7 +428,7 @@ static enum hx_code carry_out(struct replay *x, const struct replay_plan *plan, 
 }
 
 /* Clicks that wait hear nothing any more when the server is gone. */
-static void end(struct replay *x)
+static void replay_end(struct replay *x)
 {
 	mock_cut(x->mock);
 	replay_server_stop(&x->server);
@@ -465,7 +465,7 @@ static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, co
 		code = client_init_own(&x.client, replay_server_url(&x.server), CALL_TIMEOUT_MS, err);
 	if (!code)
 		code = carry_out(&x, plan, err);
-	end(&x);
+	replay_end(&x);
 	if (!code)
 		check_answers(&x);
 	result->real = arena_copy(arena, x.wrong.n ? strbuf_slice(&x.wrong) : slice_str("")).p;

@@ -136,4 +136,13 @@ static inline const struct db_value *db_cell(const struct db_rows *rows, size_t 
 	return &rows->cells[row * rows->columns + column];
 }
 
+/* Of a unit that is all there is to do: won, lost (or refused), failed or unknown, as a code. */
+static inline enum hx_code unit_code(enum unit_verdict verdict, enum hx_code lost, enum hx_code unknown)
+{
+	return verdict == UNIT_WON       ? HX_OK
+	       : verdict <= UNIT_REFUSED ? lost
+	       : verdict == UNIT_FAILED  ? HX_STORE_UNAVAILABLE
+					 : unknown;
+}
+
 const char *unit_verdict_name(enum unit_verdict verdict);

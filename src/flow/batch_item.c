@@ -401,13 +401,13 @@ void item_read_doubtful(struct unit *unit, int64_t batch, int64_t from, int64_t 
 
 void item_flip(struct unit *unit, const struct stamp *stamp, const struct batch_hold *hold, int64_t from, int64_t to)
 {
-	struct db_value batch = db_int(hold->subject), first = db_int(from), behind = db_int(to);
+	struct db_value batch = db_int(hold->subject), first = db_int(from), end = db_int(to);
 
 	batch_keep(unit, hold, BATCH_CANCELLING);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_flip_cursor, batch, first, behind);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_flip, batch, first, behind, db_int(stamp->op));
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt_flip_cursor, batch, first, end);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_flip, batch, first, end, db_int(stamp->op));
 	add_giving(unit, stamp, hold, from, to, "refund"); /* mutant: refund-outside-unit */
-	UNIT_ADD(unit, UNIT_ANY, &stmt_flip_count, db_int(hold->account), batch, db_int(stamp->op), first, behind);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_flip_count, db_int(hold->account), batch, db_int(stamp->op), first, end);
 }
 
 void item_read_left(struct unit *unit, const struct batch_hold *hold, int64_t from, int64_t to)

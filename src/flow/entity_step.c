@@ -215,24 +215,22 @@ static void note_time(struct entity_step *s, const struct answer *answer)
 	s->not_before_ms = for_good ? 0 : answer->not_before_ms;
 }
 
+static void acted_no(struct entity_step *s, const struct answer *answer)
+{
+	entity_step_fail(s, answer, answer->outcome == ACT_INVALID ? HX_INVALID : HX_ACTION_FAILED, answer->output);
+}
+
 static void take_validated(struct entity_step *s, const struct answer *answer)
 {
 	s->asked = answer->lease_since;
 	note_time(s, answer);
 	s->overrun = answer->outcome == ACT_CLAIM_LOST;
-	switch (answer->outcome) {
-	case ACT_OK:
+	if (answer->outcome == ACT_OK)
 		start_act(s, answer);
-		break;
-	case ACT_INVALID:
-		entity_step_fail(s, answer, HX_INVALID, answer->output);
-		break;
-	case ACT_CLAIM_LOST:
+	else if (answer->outcome == ACT_CLAIM_LOST)
 		step_end(s, HX_STORE_UNAVAILABLE); /* nothing was done yet; the claim is gone, or will be */
-		break;
-	default: /* a validation has no effect, so not knowing its outcome is the same as not having it */
-		entity_step_fail(s, answer, HX_ACTION_FAILED, answer->output);
-	}
+	else /* a validation has no effect, so not knowing its outcome is the same as not having it */
+		acted_no(s, answer);
 }
 
 /* Written down, but not known to be: nothing is called, and yet whoever comes next has to take it for a call in doubt. */
@@ -322,8 +320,24 @@ static void take_unsettled(struct entity_step *s, const struct answer *answer)
 		entity_step_fail(s, answer, HX_ACTION_FAILED, answer->output);
 }
 
+static void acted_ok(struct entity_step *s, const struct answer *answer)
+{
+	s->output = arena_copy(s->arena, answer->output);
+	step_start_finish(s, answer);
+}
+
+static void lost_claim(struct entity_step *s, const struct answer *answer UNUSED)
+{
+	step_end_saying(s, HX_OUTCOME_UNKNOWN, "the claim could not be kept while the action ran");
+}
+
 static void entity_step_take_acted(struct entity_step *s, const struct answer *answer)
 {
+	static void (*const by[])(struct entity_step *, const struct answer *) = {
+		[ACT_OK] = acted_ok,           [ACT_FAILED] = acted_no,          [ACT_FAILED_FOR_GOOD] = acted_no,
+		[ACT_INVALID] = acted_no,      [ACT_UNSETTLED] = take_unsettled, [ACT_UNKNOWN] = take_unknown,
+		[ACT_CLAIM_LOST] = lost_claim,
+	};
 	bool no = answer->outcome != ACT_OK && answer->outcome != ACT_CLAIM_LOST, open = false;
 
 	s->outcome = answer->outcome;
@@ -339,28 +353,7 @@ static void entity_step_take_acted(struct entity_step *s, const struct answer *a
 	}
 	s->answered = answer->outcome == ACT_FAILED_FOR_GOOD || answer->outcome == ACT_INVALID ||
 		      (answer->outcome == ACT_FAILED && !s->doubt);
-	switch (answer->outcome) {
-	case ACT_OK:
-		s->output = arena_copy(s->arena, answer->output);
-		step_start_finish(s, answer);
-		break;
-	case ACT_FAILED:
-	case ACT_FAILED_FOR_GOOD:
-		entity_step_fail(s, answer, HX_ACTION_FAILED, answer->output);
-		break;
-	case ACT_INVALID:
-		entity_step_fail(s, answer, HX_INVALID, answer->output);
-		break;
-	case ACT_UNSETTLED:
-		take_unsettled(s, answer);
-		break;
-	case ACT_UNKNOWN:
-		take_unknown(s, answer);
-		break;
-	case ACT_CLAIM_LOST:
-		step_end_saying(s, HX_OUTCOME_UNKNOWN, "the claim could not be kept while the action ran");
-		break;
-	}
+	by[answer->outcome](s, answer);
 }
 
 static void entity_step_take_probed(struct entity_step *s, const struct answer *answer)

@@ -63,12 +63,7 @@ static void entry_write_take_start(struct entry_write *w, const struct answer *a
 
 static void take_committed(struct entry_write *w, const struct answer *answer)
 {
-	static const enum hx_code codes[] = {[UNIT_WON] = HX_OK,
-					     [UNIT_LOST] = HX_ENTRY_LOCKED,
-					     [UNIT_REFUSED] = HX_ENTRY_LOCKED,
-					     [UNIT_FAILED] = HX_STORE_UNAVAILABLE,
-					     [UNIT_UNKNOWN] = HX_OUTCOME_UNKNOWN};
-	enum hx_code code = codes[answer->result->verdict];
+	enum hx_code code = unit_code(answer->result->verdict, HX_ENTRY_LOCKED, HX_OUTCOME_UNKNOWN);
 
 	ASSERT(code != HX_ENTRY_LOCKED || w->kind == ENTRY_TAKE);
 	task_end(&w->task, code);

@@ -40,7 +40,7 @@ static bool next_is(const struct element *e, char c)
 	return e->left.n && e->left.p[0] == c;
 }
 
-static bool take(struct element *e, char c)
+static bool cron_take(struct element *e, char c)
 {
 	if (!next_is(e, c))
 		return false;
@@ -78,11 +78,11 @@ static bool take_nth(struct element *e, int weekday, struct cron *cron)
 
 	if (e->field != &cron_parts[WEEKDAY] || e->bad)
 		return false;
-	if (take(e, 'L') || take(e, 'l')) {
+	if (cron_take(e, 'L') || cron_take(e, 'l')) {
 		*nth |= 1;
 		return true;
 	}
-	if (!take(e, '#'))
+	if (!cron_take(e, '#'))
 		return false;
 	*nth |= (uint8_t)(1u << (cron_take_number(e, 1, 5) & 7));
 	return true;
@@ -94,19 +94,19 @@ static uint64_t read_element(struct element *e, struct cron *cron)
 	int from = e->field->min, to = e->field->max, step = 1;
 	uint64_t bits = 0;
 
-	if (e->field == &cron_parts[MONTH_DAY] && (take(e, 'L') || take(e, 'l'))) {
+	if (e->field == &cron_parts[MONTH_DAY] && (cron_take(e, 'L') || cron_take(e, 'l'))) {
 		cron->last_day = true;
 		return 0;
 	}
-	if (take(e, '*')) {
+	if (cron_take(e, '*')) {
 		to -= e->field == &cron_parts[WEEKDAY]; /* 7 is 0 once more, and no step of its own */
 	} else {
 		from = cron_take_value(e);
 		if (take_nth(e, from, cron))
 			return 0;
-		to = take(e, '-') ? cron_take_value(e) : next_is(e, '/') ? to : from;
+		to = cron_take(e, '-') ? cron_take_value(e) : next_is(e, '/') ? to : from;
 	}
-	if (take(e, '/'))
+	if (cron_take(e, '/'))
 		step = cron_take_number(e, 1, 9999);
 	e->bad |= from > to;
 	for (int i = from; !e->bad && i <= to; i += step)

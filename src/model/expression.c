@@ -480,10 +480,10 @@ static struct expression_node *parse_comparison(struct expression_scan *s)
 	expression_append(comparison, left);
 	expression_append(comparison, right);
 
-	size_t behind = s->at;
+	size_t after = s->at;
 
 	if (take_comparison(s) != OP_DOT)
-		return scan_refuse(s, behind, "a comparison of a comparison needs parentheses");
+		return scan_refuse(s, after, "a comparison of a comparison needs parentheses");
 	return comparison;
 }
 

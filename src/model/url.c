@@ -73,7 +73,7 @@ static const char *fault_of_authority(struct slice authority)
 	bool bracketed = authority.n > 0 && authority.p[0] == '[';
 	size_t host_n = length_until(authority, bracketed ? "]" : ":");
 	struct slice host = slice_of(authority.p, host_n);
-	size_t behind = host_n + bracketed;
+	size_t after = host_n + bracketed;
 
 	if (memchr(authority.p, '@', authority.n))
 		return "has credentials in it; send them in a header";
@@ -81,9 +81,9 @@ static const char *fault_of_authority(struct slice authority)
 		return "has no IPv6 address between its brackets";
 	if (!bracketed && !is_host_name(host))
 		return "has no host, or one that is not valid";
-	if (behind == authority.n)
+	if (after == authority.n)
 		return NULL;
-	if (authority.p[behind] != ':' || !is_port(slice_of(authority.p + behind + 1, authority.n - behind - 1)))
+	if (authority.p[after] != ':' || !is_port(slice_of(authority.p + after + 1, authority.n - after - 1)))
 		return "has a port that is not a number from 1 to 65535";
 	return NULL;
 }

@@ -54,7 +54,7 @@ struct text {
 	bool bad;
 };
 
-static bool take(struct text *t, char c)
+static bool zone_take(struct text *t, char c)
 {
 	bool is = t->p < t->end && *t->p == c;
 
@@ -76,26 +76,26 @@ static int64_t zone_take_number(struct text *t, int64_t max)
 /* CET, or <+03>. */
 static void zone_take_name(struct text *t)
 {
-	bool quoted = take(t, '<');
+	bool quoted = zone_take(t, '<');
 	const char *begin = t->p;
 
 	while (t->p < t->end && (quoted ? *t->p != '>' : (*t->p | 32) >= 'a' && (*t->p | 32) <= 'z'))
 		t->p++;
-	t->bad |= t->p == begin || (quoted && !take(t, '>'));
+	t->bad |= t->p == begin || (quoted && !zone_take(t, '>'));
 }
 
 /* [+-]hh[:mm[:ss]] */
 static int64_t take_time(struct text *t)
 {
-	bool minus = take(t, '-');
+	bool minus = zone_take(t, '-');
 	int64_t seconds;
 
 	if (!minus)
-		(void)take(t, '+');
+		(void)zone_take(t, '+');
 	seconds = 3600 * zone_take_number(t, 167);
-	if (take(t, ':'))
+	if (zone_take(t, ':'))
 		seconds += 60 * zone_take_number(t, 59);
-	if (take(t, ':'))
+	if (zone_take(t, ':'))
 		seconds += zone_take_number(t, 59);
 	return minus ? -seconds : seconds;
 }
@@ -104,19 +104,19 @@ static struct zone_day take_day(struct text *t)
 {
 	struct zone_day day = {.seconds = 7200};
 
-	t->bad |= !take(t, ',');
-	if (take(t, 'M')) {
+	t->bad |= !zone_take(t, ',');
+	if (zone_take(t, 'M')) {
 		day.month = (int)zone_take_number(t, 12);
-		t->bad |= !take(t, '.');
+		t->bad |= !zone_take(t, '.');
 		day.week = (int)zone_take_number(t, 5);
-		t->bad |= !take(t, '.');
+		t->bad |= !zone_take(t, '.');
 		day.weekday = (int)zone_take_number(t, 6);
 		t->bad |= !day.month || !day.week;
 	} else {
-		day.leap_free = take(t, 'J');
+		day.leap_free = zone_take(t, 'J');
 		day.day = (int)zone_take_number(t, 365);
 	}
-	if (take(t, '/'))
+	if (zone_take(t, '/'))
 		day.seconds = take_time(t);
 	return day;
 }

@@ -10,7 +10,7 @@ static struct slice bearer_value_of(struct wire_fields fields, const char *name,
 	return field ? field->value : slice_of(NULL, 0);
 }
 
-static struct slice behind_scheme(struct slice value)
+static struct slice after_scheme(struct slice value)
 {
 	size_t n = strlen("Bearer ");
 
@@ -24,7 +24,7 @@ static struct slice behind_scheme(struct slice value)
 bool bearer_key(struct wire_fields fields, struct slice *ret_key)
 {
 	size_t bearers_n, others_n;
-	struct slice by_bearer = behind_scheme(bearer_value_of(fields, "Authorization", &bearers_n));
+	struct slice by_bearer = after_scheme(bearer_value_of(fields, "Authorization", &bearers_n));
 	struct slice by_field = bearer_value_of(fields, "X-API-Key", &others_n);
 
 	*ret_key = by_bearer.n ? by_bearer : by_field;

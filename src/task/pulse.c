@@ -45,15 +45,9 @@ static void pulse_take_start(struct beat *beat, const struct answer *answer)
 
 static void take_renewed(struct beat *beat, const struct answer *answer)
 {
-	/* Where nobody knows, it may be sent twice. */
-	static const enum hx_code codes[] = {[UNIT_WON] = HX_OK,
-					     [UNIT_LOST] = HX_STALE_FENCE,
-					     [UNIT_REFUSED] = HX_STALE_FENCE,
-					     [UNIT_FAILED] = HX_STORE_UNAVAILABLE,
-					     [UNIT_UNKNOWN] = HX_STORE_UNAVAILABLE};
-
 	ASSERT(answer->kind == ANSWER_COMMIT);
-	task_end(&beat->task, codes[answer->result->verdict]);
+	/* Where nobody knows, it may be sent twice. */
+	task_end(&beat->task, unit_code(answer->result->verdict, HX_STALE_FENCE, /* unknown= */ HX_STORE_UNAVAILABLE));
 }
 
 TASK_UNIT(build_renew, struct beat, beat,
