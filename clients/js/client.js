@@ -57,7 +57,7 @@ export class Api {
     const deadline = clock() + (o.patience ?? this.patience);
     for (let wait = 20; ; wait = Math.min(2 * wait, 5000)) {
       let answer, problem;
-      try { answer = await this.once(method, path, text, o); } catch (error) { problem = error; }
+      try { answer = await (o.once ?? this.once).call(this, method, path, text, o); } catch (error) { problem = error; }
       if (o.signal?.aborted) throw problem ?? new Error("aborted");
       const unsure = !answer || answer.status === 429 || answer.status >= 500 || answer.body?.code === "IN_FLIGHT";
       if (answer && answer.status < 400) return answer.body;

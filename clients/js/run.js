@@ -175,7 +175,7 @@ export class Run {
       const sent = clock(), entries = said.map(({ entry }) => entry);
       const text = JSON.stringify({ worker: worker.name, fence: this.fence, seq: this.seq, entries, end, leaseMs: worker.leaseMs });
       try {
-        const answer = await worker.api.text("POST", `functions/runs/${this.id}/journal`, text, { until: () => this.leaseEnd, timeout: worker.callMs });
+        const answer = await worker.api.text("POST", `functions/runs/${this.id}/journal`, text, { until: () => this.leaseEnd, timeout: worker.callMs, once: worker.once });
         this.calling = false;
         this.heard(answer, sent);
         return !tries;

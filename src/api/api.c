@@ -469,18 +469,26 @@ enum hx_code api_code_of(const struct http_answer *answer)
 
 /* ---- tasks ---- */
 
-void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,
-		   void (*done)(struct seat *seat, enum hx_code code))
+void *api_task_alloc(struct http_call *call, size_t bytes, size_t arena_bytes_max,
+		     void (*done)(struct seat *seat, enum hx_code code))
 {
 	struct api_task *t = calloc(1, bytes);
 
-	if (!t) {
-		http_respond_code(call->exchange, HX_BUSY, NULL);
+	if (!t)
 		return NULL;
-	}
 	t->call = call;
 	t->seat.done = done;
 	arena_init(&t->arena, arena_bytes_max);
+	return t;
+}
+
+void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,
+		   void (*done)(struct seat *seat, enum hx_code code))
+{
+	void *t = api_task_alloc(call, bytes, arena_bytes_max, done);
+
+	if (!t)
+		http_respond_code(call->exchange, HX_BUSY, NULL);
 	return t;
 }
 

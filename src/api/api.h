@@ -151,6 +151,9 @@ struct api_task {
 /* `bytes` that begin with an api_task, zeroed; `done` ends with api_task_free(). NULL after answering 503. */
 void *api_task_new(struct http_call *call, size_t bytes, size_t arena_bytes_max,
 		   void (*done)(struct seat *seat, enum hx_code code));
+/* The same, without an answer: NULL, there is no memory. */
+void *api_task_alloc(struct http_call *call, size_t bytes, size_t arena_bytes_max,
+		     void (*done)(struct seat *seat, enum hx_code code));
 /* In the lane of this hash. done() may have been called, and the task be gone, when this returns. */
 void api_task_start(struct api_task *t, struct task *task, uint64_t hash);
 void api_task_free(struct api_task *t);
@@ -255,6 +258,7 @@ void api_job_fail(struct http_call *call);
 void api_job_redrive(struct http_call *call);
 void api_function_claim(struct http_call *call);
 void api_function_journal(struct http_call *call);
+void api_function_journals(struct http_call *call);
 void api_function_read(struct http_call *call);
 void api_account_create(struct http_call *call);
 void api_account_show(struct http_call *call);

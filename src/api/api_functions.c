@@ -13,10 +13,14 @@
 #include "engine/definitions.h"
 #include "engine/runs.h"
 #include "flow/function.h"
+#include "serve/problem.h"
 
 #define FUNCTION_CLAIM_BYTES_MAX (96u << 20)
 #define FUNCTION_CALL_BYTES_MAX (192u << 20)
 #define FUNCTION_WARM_MAX 10000
+#define FUNCTION_CALLS_MAX 100 /* in one request */
+
+static const char no_such_run[] = "there is no such run of a function";
 
 /* ---- reading requests ---- */
 
@@ -266,11 +270,54 @@ struct function_call_call {
 	struct function_call fn;
 	struct function_request rq;
 	char hash[2 * SHA256_BYTES + 1];
+	struct function_calls *among; /* NULL: it is the whole request */
+	size_t place;
+};
+
+/* Calls about many runs in one request: each is taken or refused by itself, and all are answered when the last of them is. */
+struct function_calls {
+	struct http_call *call;
+	atomic_size_t left;
+	size_t n;
+	struct strbuf told[FUNCTION_CALLS_MAX]; /* {"status", "body"} */
 };
 
 static void write_told(const void *of, struct strbuf *text)
 {
 	function_call_write(of, text);
+}
+
+static void tell_calls(struct function_calls *calls)
+{
+	struct strbuf text;
+
+	strbuf_init(&text, FUNCTION_CALL_BYTES_MAX);
+	strbuf_add_str(&text, "{\"answers\":[");
+	for (size_t i = 0; i < calls->n; i++) {
+		strbuf_add_str(&text, i ? "," : "");
+		strbuf_add_slice(&text, strbuf_slice(&calls->told[i]));
+		text.failed |= calls->told[i].failed;
+		strbuf_release(&calls->told[i]);
+	}
+	strbuf_add_str(&text, "]}");
+	api_answer(calls->call, 200, &text, 0);
+}
+
+/* In any thread. The last one may be the end of the request, and of everything that lies in its memory. */
+static void tell_one(struct function_calls *calls, size_t place, enum hx_code code, const char *detail,
+		     const struct function_call *fn)
+{
+	struct strbuf *text = &calls->told[place];
+
+	strbuf_init(text, FUNCTION_CALL_BYTES_MAX);
+	strbuf_addf(text, "{\"status\":%d,\"body\":", code ? hx_code_http_status(code) : 200);
+	if (code)
+		problem_write(&(struct problem){.code = code, .detail = slice_str(detail)}, text);
+	else
+		function_call_write(fn, text);
+	strbuf_add_char(text, '}');
+	if (atomic_fetch_sub(&calls->left, 1) == 1)
+		tell_calls(calls);
 }
 
 static void function_call_done(struct seat *seat, enum hx_code code)
@@ -282,47 +329,142 @@ static void function_call_done(struct seat *seat, enum hx_code code)
 	atomic_fetch_add(&api_parts(fc->task.call)->metrics->jobs_stale, code == HX_STALE_FENCE);
 	if (!code && work->taken && work->turn_ends && run_is_terminal(work->to))
 		tally_add(&api_parts(fc->task.call)->metrics->runs_ended, TALLY_FUNCTIONS, work->to);
-	api_task_end(&fc->task, code, code == HX_NOT_FOUND ? "there is no such run of a function" : words,
-		     &(struct api_told){200, .write = write_told, .of = &fc->fn});
+	words = code == HX_NOT_FOUND ? no_such_run : words;
+	if (!fc->among) {
+		api_task_end(&fc->task, code, words, &(struct api_told){200, .write = write_told, .of = &fc->fn});
+		return;
+	}
+	tell_one(fc->among, fc->place, code, words, &fc->fn);
+	api_task_free(&fc->task);
 }
 
-static void hash_body(const struct http_call *call, char text[2 * SHA256_BYTES + 1])
+static void hash_call(struct slice bytes, char text[2 * SHA256_BYTES + 1])
 {
 	uint8_t digest[SHA256_BYTES];
 
-	sha256(call->request->body.p, call->request->body.n, digest);
+	sha256(bytes.p, bytes.n, digest);
 	sha256_hex(digest, text);
+}
+
+/* What a call has besides entries and end. False after answering. */
+static bool read_call(struct http_call *call, struct json body, struct function_request *rq)
+{
+	static const char *const known[] = {"worker", "fence", "seq", "entries", "end", "leaseMs", NULL};
+	const struct run_policy *policy = runs_policy(api_parts(call)->runs);
+
+	rq->workspace = api_workspace(call);
+	rq->machine_of = policy->machine_of;
+	rq->machine_context = policy->context;
+	if (!api_members_known(call, body, known) ||
+	    !function_text(call, body, "worker", FUNCTION_WORKER_BYTES_MAX, &rq->worker) ||
+	    !function_number(call, body, "fence", 1, INT64_MAX, -1, &rq->fence) ||
+	    !function_number(call, body, "seq", 0, INT64_MAX, -1, &rq->seq) ||
+	    !function_number(call, body, "leaseMs", FUNCTION_LEASE_MS_MIN, FUNCTION_LEASE_MS_MAX, 0, &rq->lease_ms))
+		return false;
+	rq->fence -= engine_fence_floor(api_of(call)->engine); /* from before a restore: below 1, and stale */
+	return true;
+}
+
+static void start_call(struct function_call_call *fc, const struct function_request *rq, struct slice bytes)
+{
+	hash_call(bytes, fc->hash);
+	fc->rq = *rq;
+	fc->rq.hash = slice_str(fc->hash);
+	function_call_init(&fc->fn, &fc->rq, &fc->task.arena);
+	api_task_start(&fc->task, &fc->fn.task, (uint64_t)rq->subject);
 }
 
 void api_function_journal(struct http_call *call)
 {
 	static const char *const known[] = {"worker", "fence", "seq", "entries", "end", "leaseMs", NULL};
-	const struct run_policy *policy = runs_policy(api_parts(call)->runs);
-	struct function_request rq = {
-		.workspace = api_workspace(call), .machine_of = policy->machine_of, .machine_context = policy->context};
+	struct function_request rq = {0};
 	struct function_call_call *fc;
 	struct hx_error err;
 	struct json body;
 
-	if (!api_body(call, known, &body) || !api_run_id(call, &rq.subject) ||
-	    !function_text(call, body, "worker", FUNCTION_WORKER_BYTES_MAX, &rq.worker) ||
-	    !function_number(call, body, "fence", 1, INT64_MAX, -1, &rq.fence) ||
-	    !function_number(call, body, "seq", 0, INT64_MAX, -1, &rq.seq) ||
-	    !function_number(call, body, "leaseMs", FUNCTION_LEASE_MS_MIN, FUNCTION_LEASE_MS_MAX, 0, &rq.lease_ms))
+	if (!api_body(call, known, &body) || !api_run_id(call, &rq.subject) || !read_call(call, body, &rq))
 		return;
 	if (function_parse(body, call->arena, &rq, &err)) {
 		http_respond_error(call->exchange, &err);
 		return;
 	}
-	rq.fence -= engine_fence_floor(api_of(call)->engine); /* from before a restore: below 1, and stale */
 	fc = api_task_new(call, sizeof *fc, FUNCTION_CALL_BYTES_MAX, function_call_done);
-	if (!fc)
+	if (fc)
+		start_call(fc, &rq, call->request->body);
+}
+
+/* One of {run, call}. False after answering: whoever sends what is no call at all is told so, and none of them is begun. */
+static bool read_part(struct http_call *call, struct json part, struct function_request *rq, struct json *ret_body)
+{
+	static const char *const known[] = {"run", "call", NULL};
+	struct json run;
+
+	if (json_type(part) != JSON_OBJECT || !json_find(part, slice_str("run"), &run) ||
+	    json_type(run) != JSON_STRING || !json_find(part, slice_str("call"), ret_body) ||
+	    json_type(*ret_body) != JSON_OBJECT)
+		return api_invalid(call, "calls has objects: {run, call}");
+	if (!id_parse("run", json_string_view(run, call->arena), &rq->subject))
+		rq->subject = 0;
+	return api_members_known(call, part, known) && read_call(call, *ret_body, rq);
+}
+
+/* In its lane, unless it is refused at once. */
+static void begin_part(struct function_calls *calls, size_t place, struct function_request *rq, struct json body)
+{
+	struct http_call *call = calls->call;
+	struct function_call_call *fc;
+	struct hx_error err;
+
+	if (!rq->subject) {
+		tell_one(calls, place, HX_NOT_FOUND, no_such_run, NULL);
 		return;
-	hash_body(call, fc->hash);
-	rq.hash = slice_str(fc->hash);
-	fc->rq = rq;
-	function_call_init(&fc->fn, &fc->rq, &fc->task.arena);
-	api_task_start(&fc->task, &fc->fn.task, (uint64_t)rq.subject);
+	}
+	if (function_parse(body, call->arena, rq, &err)) {
+		tell_one(calls, place, err.code, err.detail, NULL);
+		return;
+	}
+	fc = api_task_alloc(call, sizeof *fc, FUNCTION_CALL_BYTES_MAX, function_call_done);
+	if (!fc) {
+		tell_one(calls, place, HX_BUSY, NULL, NULL);
+		return;
+	}
+	fc->among = calls;
+	fc->place = place;
+	start_call(fc, rq, body.raw);
+}
+
+void api_function_journals(struct http_call *call)
+{
+	static const char *const known[] = {"calls", NULL};
+	struct function_request *rqs;
+	struct function_calls *calls;
+	struct json body, array, *bodies;
+	struct json_iter it;
+	size_t n = 0;
+
+	if (!api_body(call, known, &body))
+		return;
+	if (!json_find(body, slice_str("calls"), &array) || json_type(array) != JSON_ARRAY || !json_count(array) ||
+	    json_count(array) > FUNCTION_CALLS_MAX) {
+		api_invalid(call, "calls is an array of 1 to %d: {run, call}", FUNCTION_CALLS_MAX);
+		return;
+	}
+	calls = api_alloc(call, sizeof *calls + json_count(array) * (sizeof *rqs + sizeof *bodies));
+	if (!calls)
+		return;
+	rqs = (struct function_request *)(calls + 1);
+	bodies = (struct json *)(rqs + json_count(array));
+	it = json_iter_of(array);
+	for (struct json part; json_iter_element(&it, &part); n++)
+		if (!read_part(call, part, &rqs[n], &bodies[n]))
+			return;
+	calls->call = call;
+	calls->n = n;
+	calls->left = n + 1; /* this thread is one of them: nothing is gone before the last is begun */
+	for (size_t i = 0; i < n; i++)
+		begin_part(calls, i, &rqs[i], bodies[i]);
+	if (atomic_fetch_sub(&calls->left, 1) == 1)
+		tell_calls(calls);
 }
 
 /* ---- the journal, read ---- */
@@ -343,7 +485,7 @@ static enum hx_code answered_journal(struct api_query *query, const struct unit_
 	struct function_work work;
 	struct function_entry *entries;
 	LOCAL_ARENA(arena, FUNCTION_CALL_BYTES_MAX);
-	enum hx_code code = function_work_take(result, 0, /* with_ended= */ false, &arena, &work);
+	enum hx_code code = function_work_take(result, 0, FUNCTION_STATE, &arena, &work);
 	int64_t last;
 	bool more;
 

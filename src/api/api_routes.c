@@ -146,6 +146,8 @@ static const struct route routes[] = {
 	 .id = "writeJournal", .body = "JournalCall", .answers = {{200, "JournalTaken"}},
 	 .errors = {HX_STALE_FENCE, HX_SEQ_CONFLICT, HX_CANCELLED, HX_WRONG_STATUS, HX_BAD_ENTRY, HX_STEP_OPEN, HX_NOTHING_TO_WAIT_FOR,
 		    HX_JOURNAL_FULL, HX_RUN_EXPIRED}},
+	{"POST", "/api/v1/functions/journal", api_function_journals, ROUTE_WORKER, "Writes the journals of many functions on.",
+	 .id = "writeJournals", .body = "JournalCalls", .answers = {{200, "JournalsTaken"}}},
 
 	{"POST", "/api/v1/batches", api_batch_create, ROUTE_EXECUTE, "Creates a batch with its items.",
 	 .id = "createBatch", .query = {{"wait", "Wait"}}, .body = "BatchCreate",

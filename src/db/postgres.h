@@ -61,6 +61,7 @@ struct pg {
 	struct pg_connecting *connecting; /* the attempt that is under way; NULL: none */
 
 	bool wrote;                         /* this transaction may have changed something */
+	bool foreign;                       /* it has statements of the user's, whatever these do */
 	int64_t xid;                        /* of this transaction, 0: not asked */
 	char xid_history[PG_HISTORY_BYTES]; /* the history that the xid belongs to */
 	char history[PG_HISTORY_BYTES];     /* of the server we are connected to: see postgres.c */

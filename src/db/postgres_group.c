@@ -244,6 +244,15 @@ static bool writes(const struct group *b)
 	return false;
 }
 
+static bool has_foreign(const struct group *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		for (unsigned line = 0; line < b->units[i]->lines_n; line++)
+			if (b->units[i]->lines[line].stmt->foreign)
+				return true;
+	return false;
+}
+
 /* Local to the transaction, and gone with a savepoint that is undone: so it is said in every trip. */
 static void send_limit(struct group *b, struct pg_trip *trip)
 {
@@ -264,12 +273,13 @@ static void send_head(struct group *b, struct pg_trip *trip)
 	for (size_t i = 0; i < b->n && !b->pg->read_only; i++)
 		locks_n += b->units[i]->subjects_n - (unsigned)__builtin_popcount(b->units[i]->apart);
 	if (PQtransactionStatus(b->pg->conn) == PQTRANS_IDLE) {
-		b->pg->wrote = false;
+		b->pg->wrote = b->pg->foreign = false;
 		b->pg->xid = 0;
 		pg_trip_row(trip, &stmt_begin, /* params= */ NULL, /* take= */ NULL, NULL);
 		pg_guard_head(trip, b->pg);
 	}
 	b->pg->wrote |= writes(b);
+	b->pg->foreign |= has_foreign(b);
 	send_limit(b, trip);
 	if (locks_n)
 		send_locks(b, trip, locks_n);

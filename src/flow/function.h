@@ -47,7 +47,7 @@
 #define FUNCTION_VERSION_BYTES_MAX 100
 #define FUNCTION_WORKER_BYTES_MAX 128
 #define FUNCTION_POLLED_MAX 100 /* names in one claim */
-#define FUNCTION_TURNS_MAX 12   /* of one claim */
+#define FUNCTION_TURNS_MAX 64   /* of one claim */
 #define FUNCTION_LEASE_MS_MIN 100
 #define FUNCTION_LEASE_MS_MAX 600000
 #define FUNCTION_WAIT_MS_MAX 25000
@@ -198,6 +198,7 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 	X(FN_ASKED, TEXT, asked, "r.asked")                                                                            \
 	X(FN_TO_UNDO, INT, to_undo, FUNCTION_TO_UNDO)                                                                  \
 	X(FN_UNDO_FAILED, FLAG, undo_failed, FUNCTION_UNDO_FAILED)                                                     \
+	X(FN_HAS_OPEN, FLAG, has_open, FUNCTION_HAS_OPEN)                                                              \
 	X(FN_HAS_KIDS, FLAG, has_kids, FUNCTION_HAS_KIDS)                                                              \
 	X(FN_STANDING, INDEX, standing, FUNCTION_STANDING)                                                             \
 	X(FN_LAST_OWED, INDEX, last_owed, FUNCTION_LAST_OWED)                                                          \
@@ -215,6 +216,10 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 #define FUNCTION_TO_UNDO "(SELECT count(*)" FUNCTION_OWED ")"
 /* The place of the last of these. */
 #define FUNCTION_LAST_OWED "CASE WHEN s.status = 'CANCELLING' THEN (SELECT max(t.i)" FUNCTION_OWED ") END"
+/* Is there an entry that has not ended? */
+#define FUNCTION_HAS_OPEN                                                                                              \
+	"CAST(CASE WHEN EXISTS (SELECT 1 FROM hx_entry o WHERE o.run = f.subject AND o.ended = 0) THEN 1 ELSE 0 END"   \
+	" AS bigint)"
 /* Is there a child that is not CANCELLED? And while it is cancelled itself: the place of the last of these. */
 #define FUNCTION_HAS_KIDS                                                                                              \
 	"CAST(CASE WHEN EXISTS (SELECT 1 FROM hx_run k WHERE k.parent = f.subject AND k.child <> 'cancelled')"         \
@@ -235,7 +240,7 @@ struct function_row {
 	int64_t parent, parent_n, depth, times_out_at, timeout_ms, keep_ms, to_undo, standing, last_owed, limit_max,
 		slot, now;
 	const char *status;
-	bool owned, past, any_of, expired, undo_failed, has_kids;
+	bool owned, past, any_of, expired, undo_failed, has_open, has_kids;
 	struct slice workspace, name, version, turn_version, worker, body_hash, awaits, held, retry, on_failure;
 	struct slice key, input, run_awaits, trace, requester, attributes;
 	struct slice asked; /* a word of its parent's; .p NULL: none */
@@ -392,6 +397,7 @@ struct function_work {
 struct function_named {
 	struct slice labels, asked, children; /* JSON; .p NULL: none */
 	bool failed;                          /* the step that its failure named, and how many follow its end */
+	bool lean; /* nothing that is open, which is all there is to it if the row has nothing open: else it is read again */
 };
 /* Of one entry, by how verbs call it. */
 struct function_named function_named_so(struct slice called, struct arena *arena);
@@ -399,12 +405,14 @@ void function_read(struct unit *unit, struct slice workspace, int64_t subject, c
 		   int64_t ended_after);
 struct function_named function_named(const struct function_request *rq, struct arena *arena);
 /* more: so many entries may be added. HX_NOT_FOUND, HX_RUN_EXPIRED, HX_TOO_LARGE. */
-enum hx_code function_work_take(const struct unit_result *result, size_t more, bool with_ended, struct arena *arena,
-				struct function_work *ret_work) HX_MUST_CHECK;
+enum function_reading { FUNCTION_STATE, FUNCTION_CALL /* with what has ended */, FUNCTION_LEAN /* the same, lean */ };
+enum hx_code function_work_take(const struct unit_result *result, size_t more, enum function_reading reading,
+				struct arena *arena, struct function_work *ret_work) HX_MUST_CHECK;
 /* After a decision, before its unit: false, the arena is full. */
 bool function_prepare(struct function_work *w);
 /* The unit of a decision. LOST: somebody was first. */
 void function_write(struct unit *unit, const struct stamp *stamp, const struct function_work *work);
+#define FUNCTION_LINE_SUBJECT 1 /* of that unit: what has become of the subject, or of the lease */
 
 /* A change of an entry: the next seq is its. */
 void work_change(struct function_work *w, struct function_entry *entry, enum entry_state state);
@@ -479,10 +487,10 @@ void function_look_init(struct function_look *look, int64_t subject, struct aren
  *   PICKING which are due ─▶ TAKING one, with its slot ─┬ full ─▶ LINING UP ─▶ the next
  *                                                       └ else ─────────────▶ the next, or on
  *
- *   START ─▶ POLLING (it is written down who polls for what) ─▶ CLAIMING ─┬ some ─▶ LOADING their journals ─▶ HX_OK
- *                                                                  ▲      └ none ─┬ no time left ▶ HX_OK, none
- *                                                                  │              └─▶ READING when the next is due ─▶ SLEEPING ─┐
- *                                                                  └────────────────────────────────────────────────────────────┘
+ *   START ─▶ CLAIMING (and it is written down who polls for what; POLLING, before the PICKING) ─┬ some ─▶ LOADING, with their journals ─▶ HX_OK
+ *               ▲                                                                             └ none ─┬ no time left ▶ HX_OK, none
+ *               │                                                                                     └─▶ READING when the next is due ─▶ SLEEPING ─┐
+ *               └───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
  */
 struct function_polled {
 	struct slice name, version;
@@ -527,6 +535,7 @@ struct function_claim {
 	struct slice names, pairs, rows, ids; /* JSON, as the statements read them */
 	struct slice plain, limited;          /* the same: names without a limit, and with one */
 	bool has_plain, has_limited, limited_first, too_early;
+	bool polled;    /* it is written down who polls for what */
 	unsigned phase; /* of the two kinds of names, how many were looked at */
 	size_t picks_n, at;
 	struct function_pick *picks;
@@ -541,6 +550,7 @@ size_t function_claim_took(const struct function_claim *claim, const struct lane
 
 /* It is polled for these; rows: JSON [[name, version], …]. LOST: there is no room for what is new among them. */
 void function_poll(struct unit *unit, struct slice workspace, struct slice rows);
+#define FUNCTION_POLL_LINES 2
 /* What nobody has polled for so long, a unit's worth: the subject is any number. LOST: there is none. */
 void function_poll_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
 void function_poll_expire(struct unit *unit, int64_t subject, int64_t age_ms);

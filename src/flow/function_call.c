@@ -48,8 +48,11 @@ static void call_read(struct function_call *c, const struct answer *answer)
 		task_end(&c->task, HX_STORE_UNAVAILABLE);
 		return;
 	}
-	code = function_work_take(answer->result, c->rq->changes_n, /* with_ended= */ true, c->arena, &c->work);
-	if (code)
+	code = function_work_take(answer->result, c->rq->changes_n, c->named.lean ? FUNCTION_LEAN : FUNCTION_CALL,
+				  c->arena, &c->work);
+	if (!code && c->named.lean && c->work.row.has_open) /* mutant: function-lean -> if (0) */
+		c->named.lean = false;                      /* there is more to it: READING once more */
+	else if (code)
 		task_end(&c->task, code);
 	else
 		decide_call(c, answer);
@@ -71,7 +74,7 @@ static void call_written(struct function_call *c, const struct answer *answer)
 	if (result->verdict == UNIT_WON) {
 		c->until_ms = c->work.turn_ends ? 0 : c->until_ms;
 		if (beats || (!c->work.frees && strcmp(c->work.to, c->work.row.status) == 0))
-			c->until_ms = db_cell(&result->rows[0], 0, 0)->i;
+			c->until_ms = db_cell(&result->rows[beats ? 0 : FUNCTION_LINE_SUBJECT], 0, 0)->i;
 		task_end(&c->task, HX_OK);
 	} else if (result->verdict == UNIT_FAILED) {
 		task_end(&c->task, flow_failure(result));
@@ -175,7 +178,7 @@ static void look_read(struct function_look *l, const struct answer *answer)
 	enum hx_code code = HX_STORE_UNAVAILABLE;
 
 	if (answer->result->verdict == UNIT_WON)
-		code = function_work_take(answer->result, 0, /* with_ended= */ false, l->arena, &l->work);
+		code = function_work_take(answer->result, 0, FUNCTION_STATE, l->arena, &l->work);
 	if (code) {
 		task_end(&l->task, code);
 		return;

@@ -112,10 +112,24 @@ DB_STMT(stmt_next, "function_claim_next", "ttt", "i",
 	"SELECT min(m.at) - hx_now_ms() FROM (SELECT (SELECT min(f.turn_at) FROM hx_function f WHERE" TURNS("n.value")
 	" AND f.turn_at IS NOT NULL) AS at FROM (SELECT value FROM {list2}) n) m");
 
-/* ?1: JSON, their ids. */
+/* ?1: JSON, rows [id, the seq that the worker knows]. */
+#define TURNS_READ(from) "SELECT " FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms()" from " JOIN hx_subject s ON s.id = f.subject JOIN hx_run r ON r.subject = f.subject"
+#define SQLITE_CLAIMED " FROM json_each(?1) c JOIN hx_function f ON f.subject = json_extract(c.value, '$[0]')"
+#define PG_CLAIMED " FROM json_array_elements(?1::json) AS t(c) JOIN hx_function f ON f.subject = (c->>0)::bigint"
 DB_STMT(stmt_turns, "function_turns", "t", FUNCTION_FIELDS(COLUMN_OUT) "i",
-	"SELECT " FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM {list1} JOIN hx_function f ON f.subject = CAST(q.value AS bigint)"
-	" JOIN hx_subject s ON s.id = f.subject JOIN hx_run r ON r.subject = f.subject");
+	TURNS_READ(SQLITE_CLAIMED),
+	.pg_sql = TURNS_READ(PG_CLAIMED));
+
+/* Their journals: of each what is after the seq that its worker knows, if it counts, up to ?2 bytes; with that seq, and how many there are. */
+#define KNOWN(seq) "CASE WHEN " seq " BETWEEN f.cold_seq AND f.seq THEN " seq " ELSE 0 END"
+DB_STMT(stmt_pages, "function_pages", "ti", ENTRY_OUT "iii",
+	"SELECT " ENTRY_PAGED ", run, known, all_n FROM (SELECT " ENTRY_COLUMNS("e.output") ", e.run, " KNOWN("json_extract(c.value, '$[1]')") " AS known,"
+	" count(*) OVER (PARTITION BY e.run) AS all_n, sum(" ENTRY_SIZE ") OVER (PARTITION BY e.run ORDER BY e.seq) - (" ENTRY_SIZE ") AS before"
+	SQLITE_CLAIMED " CROSS JOIN hx_entry e ON e.run = f.subject AND e.seq > " KNOWN("json_extract(c.value, '$[1]')") ") p"
+	" WHERE before < ?2 ORDER BY run, seq",
+	.pg_sql = "SELECT " ENTRY_PAGED ", run, known, all_n FROM (SELECT f.subject AS run, " KNOWN("(c->>1)::bigint") " AS known" PG_CLAIMED ") w"
+		  " CROSS JOIN LATERAL (SELECT " ENTRY_COLUMNS("e.output") ", count(*) OVER () AS all_n, sum(" ENTRY_SIZE ") OVER (ORDER BY e.seq)"
+		  " - (" ENTRY_SIZE ") AS before FROM hx_entry e WHERE e.run = w.run AND e.seq > w.known) p WHERE before < ?2 ORDER BY run, seq");
 
 /* clang-format on */
 
@@ -129,7 +143,6 @@ enum {
 	CLAIM_READING,
 	CLAIM_SLEEPING,
 	CLAIM_LOADING,
-	CLAIM_PAGING,
 	CLAIM_DONE
 };
 
@@ -205,6 +218,8 @@ static struct slice list(struct function_claim *c, void (*add)(struct strbuf *, 
 
 /* ---- answers ---- */
 
+static void go_claim(struct function_claim *c, const struct answer *answer);
+
 static void take_start(struct function_claim *c, const struct answer *answer)
 {
 	c->deadline = mono_add_ms(answer->mono, c->rq->wait_ms);
@@ -216,20 +231,36 @@ static void take_start(struct function_claim *c, const struct answer *answer)
 	c->has_plain = c->plain.n > 2;
 	c->has_limited = c->limited.n > 2;
 	c->stamp = flow_stamp(answer);
-	task_go(&c->task, CLAIM_POLLING);
+	if (c->has_limited)
+		task_go(&c->task, CLAIM_POLLING);
+	else
+		go_claim(c, answer); /* which writes it down besides */
 	if (c->arena->failed)
 		task_end(&c->task, HX_TOO_LARGE);
 }
 
+/* Of a run that the worker says it has in memory; 0: it does not. */
+static int64_t warm_seq(const struct function_claim_request *rq, int64_t subject)
+{
+	for (size_t i = 0; i < rq->warm_n; i++)
+		if (rq->warm[i].subject == subject)
+			return rq->warm[i].seq;
+	return 0;
+}
+
 static void go_load(struct function_claim *c)
 {
-	LOCAL_STRBUF(ids, 4096);
+	struct strbuf ids;
 
+	strbuf_init(&ids, TEXT_BYTES_MAX);
 	for (size_t i = 0; i < c->n; i++)
-		strbuf_addf(&ids, "%s\"%lld\"", i ? "," : "[", (long long)c->subjects[i]);
+		strbuf_addf(&ids, "%s[%lld,%lld]", i ? "," : "[", (long long)c->subjects[i],
+			    (long long)warm_seq(c->rq, c->subjects[i]));
 	strbuf_add_char(&ids, ']');
-	c->ids = arena_copy(c->arena, strbuf_slice(&ids));
+	c->ids = arena_keep(c->arena, &ids);
 	task_go(&c->task, CLAIM_LOADING);
+	if (c->arena->failed)
+		task_end(&c->task, HX_TOO_LARGE);
 }
 
 /* Whatever was claimed is told; with nothing it waits. */
@@ -268,7 +299,8 @@ static void go_claim(struct function_claim *c, const struct answer *answer)
 static void take_polled(struct function_claim *c, const struct answer *answer)
 {
 	c->full = answer->result->verdict == UNIT_LOST;
-	if (answer->result->verdict == UNIT_WON)
+	c->polled |= answer->result->verdict == UNIT_WON;
+	if (c->polled)
 		go_claim(c, answer);
 	else
 		task_end(&c->task, c->full ? HX_TOO_LARGE : HX_STORE_UNAVAILABLE);
@@ -293,9 +325,16 @@ static void end_by_store(struct function_claim *c)
 
 static void take_claimed(struct function_claim *c, const struct answer *answer)
 {
-	if (answer->result->verdict == UNIT_WON)
-		note_claimed(c, &answer->result->rows[0]);
-	if (answer->result->verdict == UNIT_WON || answer->result->verdict == UNIT_LOST)
+	bool won = answer->result->verdict == UNIT_WON;
+
+	if (!won && !c->polled) {
+		take_polled(c, answer);
+		return;
+	}
+	if (won)
+		note_claimed(c, &answer->result->rows[c->polled ? 0 : FUNCTION_POLL_LINES]);
+	c->polled |= won;
+	if (won)
 		go_on(c, answer);
 	else
 		end_by_store(c);
@@ -396,10 +435,9 @@ static void take_next(struct function_claim *c, const struct answer *answer)
 /* What a worker that has it in memory knows; 0: nothing that counts. */
 static int64_t known_seq(const struct function_claim_request *rq, const struct function_row *row)
 {
-	for (size_t i = 0; i < rq->warm_n; i++)
-		if (rq->warm[i].subject == row->subject)
-			return rq->warm[i].seq >= row->cold_seq && rq->warm[i].seq <= row->seq ? rq->warm[i].seq : 0;
-	return 0;
+	int64_t seq = warm_seq(rq, row->subject);
+
+	return seq >= row->cold_seq && seq <= row->seq ? seq : 0;
 }
 
 /* What has lapsed since, and is another's or nobody's, is not told; what verbs have done to it meanwhile is. */
@@ -412,54 +450,47 @@ static bool is_still_claimed(const struct function_claim *c, size_t claimed_n, c
 	return false;
 }
 
+enum { PAGE_RUN = ENTRY_OUT_N, PAGE_KNOWN, PAGE_ALL };
+
+static void take_page(struct function_claim *c, struct function_turn *turn, const struct db_rows *rows)
+{
+	size_t from = 0, to;
+
+	while (from < rows->n && db_cell(rows, from, PAGE_RUN)->i != turn->row.subject)
+		from++;
+	for (to = from; to < rows->n && db_cell(rows, to, PAGE_RUN)->i == turn->row.subject;)
+		to++;
+	turn->journal = arena_zalloc(c->arena, (to - from + 1) * sizeof *turn->journal);
+	for (size_t i = from; turn->journal && i < to; i++)
+		turn->journal[turn->journal_n++] = entry_of_row(rows, i, c->arena);
+	if (to == from || !turn->journal)
+		return;
+	turn->from = db_cell(rows, from, PAGE_KNOWN)->i; /* of the same moment as its journal */
+	turn->more = db_cell(rows, from, PAGE_ALL)->i > (int64_t)turn->journal_n;
+	/* What has ended since the row was read is told here, and not once more. */
+	if (turn->journal[turn->journal_n - 1].seq > turn->row.seq)
+		turn->row.seq = turn->journal[turn->journal_n - 1].seq;
+}
+
 static void take_loaded(struct function_claim *c, const struct answer *answer)
 {
-	const struct db_rows *rows = &answer->result->rows[0];
+	const struct db_rows *rows = &answer->result->rows[0], *pages = &answer->result->rows[1];
 	size_t claimed_n = c->n;
 
+	c->n = 0;
 	if (answer->result->verdict != UNIT_WON) {
-		c->n = 0;
 		task_end(&c->task, HX_STORE_UNAVAILABLE);
 		return;
 	}
 	c->turns = arena_zalloc(c->arena, (rows->n + 1) * sizeof *c->turns);
-	c->n = 0;
 	for (size_t i = 0; c->turns && i < rows->n; i++) {
 		struct function_turn *turn = &c->turns[c->n];
 
+		*turn = (struct function_turn){0};
 		function_row_take(&rows->cells[i * rows->columns], c->arena, &turn->row);
 		turn->from = known_seq(c->rq, &turn->row);
+		take_page(c, turn, pages);
 		c->n += is_still_claimed(c, claimed_n, &turn->row);
-	}
-	task_go(&c->task, CLAIM_PAGING);
-	if (c->arena->failed || !c->n) /* none: all of them have lapsed meanwhile */
-		task_end(&c->task, c->arena->failed ? HX_TOO_LARGE : HX_OK);
-}
-
-static void take_page(struct function_claim *c, struct function_turn *turn, const struct db_rows *rows)
-{
-	turn->journal = arena_zalloc(c->arena, (rows->n + 1) * sizeof *turn->journal);
-	for (size_t i = 0; turn->journal && i < rows->n; i++)
-		turn->journal[turn->journal_n++] = entry_of_row(rows, i, c->arena);
-	/* What has ended since the row was read is told here, and not once more. */
-	if (turn->journal_n && turn->journal[turn->journal_n - 1].seq > turn->row.seq)
-		turn->row.seq = turn->journal[turn->journal_n - 1].seq;
-}
-
-static void take_paged(struct function_claim *c, const struct answer *answer)
-{
-	/* What a task has in its arena never changes: it is copied, as the task may be (task.h). */
-	struct function_turn *turns = arena_alloc(c->arena, c->n * sizeof *turns);
-
-	if (answer->result->verdict != UNIT_WON || !turns) {
-		task_end(&c->task, turns ? HX_STORE_UNAVAILABLE : HX_TOO_LARGE);
-		return;
-	}
-	memcpy(turns, c->turns, c->n * sizeof *turns);
-	c->turns = turns;
-	for (size_t i = 0; i < c->n; i++) {
-		take_page(c, &c->turns[i], &answer->result->rows[2 * i]);
-		c->turns[i].more = db_cell(&answer->result->rows[2 * i + 1], 0, 0)->i > (int64_t)c->turns[i].journal_n;
 	}
 	task_end(&c->task, c->arena->failed ? HX_TOO_LARGE : HX_OK);
 }
@@ -472,15 +503,16 @@ static void build_poll(const struct function_claim *c, struct unit *unit)
 	function_poll(unit, c->rq->workspace, c->rows);
 }
 
+/* only: this one, or the unit is lost; 0: any, and it may be none. */
 static void add_claim(const struct function_claim *c, struct unit *unit, struct slice names, int64_t only)
 {
 	const struct function_claim_request *rq = c->rq;
 	struct db_value at = db_int(c->stamp.at.ms), op = db_int(c->stamp.op), node = db_str(c->stamp.node);
 	struct db_value worker = db_text(rq->worker), lease = db_int(rq->lease_ms);
 
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_text(rq->workspace), db_text(names), db_text(c->pairs),
-		 db_int(rq->max - (int64_t)c->n), db_int(INPUTS_BYTES_MAX), at, lease, op, worker, node,
-		 db_text(c->rows), db_int(only));
+	UNIT_ADD(unit, only ? UNIT_VERDICT : UNIT_ANY, &stmt_claim, db_text(rq->workspace), db_text(names),
+		 db_text(c->pairs), db_int(rq->max - (int64_t)c->n), db_int(INPUTS_BYTES_MAX), at, lease, op, worker,
+		 node, db_text(c->rows), db_int(only));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, worker, lease, db_text(c->rows));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_started, at);
@@ -490,6 +522,8 @@ static void add_claim(const struct function_claim *c, struct unit *unit, struct 
 
 static void build_claim(const struct function_claim *c, struct unit *unit)
 {
+	if (!c->polled)
+		function_poll(unit, c->rq->workspace, c->rows);
 	add_claim(c, unit, c->plain, /* only= */ 0);
 }
 
@@ -524,19 +558,12 @@ static void build_next(const struct function_claim *c, struct unit *unit)
 
 static void build_load(const struct function_claim *c, struct unit *unit)
 {
-	unit->op = 0;
-	UNIT_ADD(unit, UNIT_ANY, &stmt_turns, db_text(c->ids));
-}
-
-static void build_pages(const struct function_claim *c, struct unit *unit)
-{
 	int64_t bytes = JOURNALS_BYTES_MAX / (int64_t)c->n;
 
 	unit->op = 0;
-	if (bytes > FUNCTION_PAGE_BYTES_MAX)
-		bytes = FUNCTION_PAGE_BYTES_MAX;
-	for (size_t i = 0; i < c->n; i++)
-		function_read_journal(unit, c->turns[i].row.subject, c->turns[i].from, bytes);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_turns, db_text(c->ids));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_pages, db_text(c->ids),
+		 db_int(bytes < FUNCTION_PAGE_BYTES_MAX ? bytes : FUNCTION_PAGE_BYTES_MAX));
 }
 
 static const TASK_STATES(struct function_claim) claim_states[] = {
@@ -550,7 +577,6 @@ static const TASK_STATES(struct function_claim) claim_states[] = {
 	[CLAIM_SLEEPING] = {"sleeping", go_claim, .until = offsetof(struct function_claim, until),
 			    .latest = offsetof(struct function_claim, deadline)},
 	[CLAIM_LOADING] = {"reading what it claimed", take_loaded, build_load},
-	[CLAIM_PAGING] = {"reading their journals", take_paged, build_pages},
 	[CLAIM_DONE] = {"done"},
 };
 

@@ -3,6 +3,17 @@
 
 #include "flow/function.h"
 
+/* clang-format off */
+/* What entry_of_row() reads, of the table e. */
+#define ENTRY_COLUMNS(output)                                                                                          \
+	"e.i, e.kind, e.name, e.n, e.seq, e.state, e.attempt, e.redo, e.policy, e.detail, " output ", e.error, e.awaits,"  \
+	" e.wake_at, e.child, e.started_at, e.completed_at"
+#define ENTRY_OUT "ittiitiitttttiiii"
+#define ENTRY_PAGED "i, kind, name, n, seq, state, attempt, redo, policy, detail, output, error, awaits, wake_at, child, started_at, completed_at"
+#define ENTRY_OUT_N (sizeof ENTRY_OUT - 1)
+#define ENTRY_SIZE "length(e.detail) + length(e.name) + coalesce(length(e.output), 0) + coalesce(length(e.error), 0)"
+/* clang-format on */
+
 /* N:NAME. Appends. */
 void entry_write_label(struct slice name, int64_t n, struct strbuf *text);
 /* NAME#N into its parts; false: it is none. */

@@ -17,21 +17,19 @@ DB_STMT(stmt_read, "function_read", "it", FUNCTION_FIELDS(COLUMN_OUT) "i",
 	"SELECT {ord}" FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
 	" JOIN hx_run r ON r.subject = f.subject{join} WHERE f.subject = ?1 AND (?2 = '' OR f.workspace = ?2)");
 
-#define ENTRY_COLUMNS(output)                                                                                          \
-	"e.i, e.kind, e.name, e.n, e.seq, e.state, e.attempt, e.redo, e.policy, e.detail, " output ", e.error, e.awaits,"  \
-	" e.wake_at, e.child, e.started_at, e.completed_at"
-#define ENTRY_OUT "ittiitiitttttiiii"
 #define NO_OUTPUT "CAST(NULL AS text)"
-#define ENTRY_SIZE "length(e.detail) + length(e.name) + coalesce(length(e.output), 0) + coalesce(length(e.error), 0)"
 
 DB_STMT(stmt_open, "function_read_open", "i", ENTRY_OUT,
 	"SELECT {ord}" ENTRY_COLUMNS(NO_OUTPUT) " FROM hx_entry e{join} WHERE e.run = ?1 AND e.ended = 0 ORDER BY {ord}e.i");
 
 /* ?2: JSON, labels. PostgreSQL, planning while there is nothing, would compare them all with all: the order leaves it one index. */
+#define NAMED_OF(run)                                                                                                  \
+	" CROSS JOIN LATERAL (SELECT * FROM hx_entry j WHERE j.run = " run " AND j.label = l.value AND j.ended = 1 ORDER BY j.about LIMIT 8) e"
 DB_STMT(stmt_named, "function_read_named", "it", ENTRY_OUT,
 	"SELECT " ENTRY_COLUMNS(NO_OUTPUT) " FROM hx_entry e WHERE e.run = ?1 AND e.label IN (SELECT value FROM {list2}) AND e.ended = 1",
-	.pg_sql = "SELECT " ENTRY_COLUMNS(NO_OUTPUT) " FROM (SELECT DISTINCT value FROM {list2}) l CROSS JOIN LATERAL"
-		  " (SELECT * FROM hx_entry j WHERE j.run = ?1 AND j.label = l.value AND j.ended = 1 ORDER BY j.about LIMIT 8) e");
+	.pg_sql = "SELECT " ENTRY_COLUMNS(NO_OUTPUT) " FROM (SELECT DISTINCT value FROM {list2}) l" NAMED_OF("?1"),
+	.set_sql = "SELECT u.ord, " ENTRY_COLUMNS(NO_OUTPUT) " FROM {u} CROSS JOIN LATERAL (SELECT DISTINCT value"
+		   " FROM json_array_elements_text(u.p2::json) AS v(value)) l" NAMED_OF("u.p1"));
 
 /* What has come for those that are open, and for those that the call asks for (?2: JSON, names). */
 DB_STMT(stmt_events, "function_read_events", "iti", "ttti",
@@ -56,13 +54,16 @@ DB_STMT(stmt_kids, "function_read_kids", "ii", "itiitt",
 	"SELECT e.i, k.child, k.completed_at, k.subject, k.output, k.error FROM hx_entry e JOIN hx_run k ON k.subject = e.child"
 	" WHERE e.run = ?1 AND e.ended = 0 AND k.child <> 'open' ORDER BY k.completed_at, e.i LIMIT ?2");
 
-#define PAGE(where)                                                                                                    \
-	"SELECT i, kind, name, n, seq, state, attempt, redo, policy, detail, output, error, awaits, wake_at, child, started_at,"  \
-	" completed_at FROM (SELECT " ENTRY_COLUMNS("e.output") ", sum(" ENTRY_SIZE ") OVER (ORDER BY e.seq) - (" ENTRY_SIZE  \
-	") AS before FROM hx_entry e WHERE e.run = ?1 AND e.seq > ?2" where ") p WHERE before < ?3 ORDER BY seq"
+#define PAGE_OF(run, seq, where)                                                                                       \
+	"(SELECT " ENTRY_COLUMNS("e.output") ", sum(" ENTRY_SIZE ") OVER (ORDER BY e.seq) - (" ENTRY_SIZE                      \
+	") AS before FROM hx_entry e WHERE e.run = " run " AND e.seq > " seq where ") p"
+#define PAGE(where) "SELECT " ENTRY_PAGED " FROM " PAGE_OF("?1", "?2", where) " WHERE before < ?3 ORDER BY seq"
+#define HAS_ENDED " AND e.state IN ('done', 'failed')"
 
 DB_STMT(stmt_ended, "function_read_ended", "iii", ENTRY_OUT,
-	PAGE(" AND e.state IN ('done', 'failed')"));
+	PAGE(HAS_ENDED),
+	.set_sql = "SELECT u.ord, " ENTRY_PAGED " FROM {u} CROSS JOIN LATERAL " PAGE_OF("u.p1", "u.p2", HAS_ENDED)
+		   " WHERE before < u.p3 ORDER BY u.ord, seq");
 
 DB_STMT(stmt_journal, "function_read_journal", "iii", ENTRY_OUT,
 	PAGE(""));
@@ -78,16 +79,21 @@ DB_STMT(stmt_steps, "function_read_steps", "i", ENTRY_OUT "i",
 DB_STMT(stmt_key_steps, "function_read_key_steps", "tt", ENTRY_OUT "i",
 	STEPS "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2) ORDER BY e.i");
 
-/* ?2: as it was read. Whatever else has changed the function, or its journal, has raised it. */
+/*
+ * ?2: as it was read. Whatever else has changed the function, its journal or its subject has raised it; so the lines after it decide
+ * nothing, and many units are one statement on PostgreSQL. ?9: the subject's version, which says the same once more. ?4: WRITE_TAKES,
+ * WRITE_ANY_OF.
+ */
 DB_STMT(stmt_write, "function_write", "iiiiiittiiitiiti", "",
-	"UPDATE hx_function SET revision = revision + 1, seq = ?3, taken_seq = ?4, entries_n = ?5, bytes = ?6,"
-	" body_hash = ?7, awaits = ?8, any_of = ?9, lapses = ?10, cold_seq = ?11, version = ?12, turn_at = ?13, due_at = ?14,"
-	" held = ?15, failed_at = ?16{from} WHERE subject = ?1"
+	"UPDATE hx_function SET revision = revision + 1, seq = ?3, taken_seq = CASE WHEN ?4 IN (1, 3) THEN ?3 ELSE taken_seq END,"
+	" entries_n = ?5, bytes = ?6, body_hash = ?7, awaits = ?8, any_of = CASE WHEN ?4 >= 2 THEN 1 ELSE 0 END, lapses = ?10,"
+	" cold_seq = ?11, version = ?12, turn_at = ?13, due_at = ?14, held = ?15, failed_at = ?16{from} WHERE subject = ?1"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.version = ?9)"
 	" AND revision = ?2", /* mutant: function-revision -> , */
 	.counted = true);
 
-#define ENTRY_VALUES(pick, number)                                                                                     \
-	" SELECT ?1, " number("0") ", " pick("1") ", " pick("2") ", " pick("3") ", " number("4") ", " pick("5") ", " number("6") ", " pick("7")      \
+#define ENTRY_VALUES(run, pick, number)                                                                                \
+	" SELECT " run ", " number("0") ", " pick("1") ", " pick("2") ", " pick("3") ", " number("4") ", " pick("5") ", " number("6") ", " pick("7")      \
 	", " number("8") ", " number("9") ", " number("10") ", " pick("11") ", " pick("12") ", " pick("13") ", " pick("14") ", " pick("15")          \
 	", " number("16") ", " number("17") ", " number("18") ", " number("19")
 #define SQLITE_PICK(n) "json_extract(value, '$[" n "]')"
@@ -102,8 +108,9 @@ DB_STMT(stmt_write, "function_write", "iiiiiittiiitiiti", "",
 	" error = excluded.error, wake_at = excluded.wake_at, completed_at = excluded.completed_at"
 
 DB_STMT(stmt_entries, "function_write_entries", "it", "",
-	INTO_ENTRY ENTRY_VALUES(SQLITE_PICK, SQLITE_PICK) " FROM json_each(?2) WHERE true" ENTRY_CHANGED,
-	.pg_sql = INTO_ENTRY ENTRY_VALUES(PG_PICK, PG_NUMBER) " FROM json_array_elements(?2::json) AS t(r)" ENTRY_CHANGED);
+	INTO_ENTRY ENTRY_VALUES("?1", SQLITE_PICK, SQLITE_PICK) " FROM json_each(?2) WHERE true" ENTRY_CHANGED,
+	.pg_sql = INTO_ENTRY ENTRY_VALUES("?1", PG_PICK, PG_NUMBER) " FROM jsonb_array_elements(?2::jsonb) AS t(r)" ENTRY_CHANGED,
+	.set_sql = INTO_ENTRY ENTRY_VALUES("u.p1", PG_PICK, PG_NUMBER) " FROM {u}, jsonb_array_elements(u.p2::jsonb) AS t(r)" ENTRY_CHANGED);
 
 DB_STMT(stmt_take_event, "function_take_event", "itti", "",
 	"UPDATE hx_run_event SET taken_by = ?4 WHERE run = ?1 AND name = ?2 AND id = ?3 AND taken_by IS NULL");
@@ -119,27 +126,26 @@ DB_STMT(stmt_give_back, "function_give_back", "it", "",
 DB_STMT(stmt_run, "function_write_run", "itttiittii", "",
 	"UPDATE hx_run SET awaits = ?2, output = coalesce(?3, output), error = CASE WHEN ?5 = 1 THEN NULL ELSE coalesce(?4, error) END,"
 	" completed_at = CASE WHEN ?8 IS NOT NULL THEN ?6 END, step_status = ?7, times_out_at = coalesce(?9, times_out_at),"
-	" keep_until = CASE WHEN ?8 IS NOT NULL THEN coalesce(?10, keep_until) END"
+	" keep_until = CASE WHEN ?8 IS NOT NULL THEN coalesce(?10, keep_until) END{from}"
 	" WHERE subject = ?1");
 
 /* The turn goes on: its lease is never shortened. */
 DB_STMT(stmt_keep, "function_keep", "iitti", "i",
-	"UPDATE hx_subject SET until = CASE WHEN until > hx_now_ms() + ?5 THEN until ELSE hx_now_ms() + ?5 END WHERE id = ?1"
+	"UPDATE hx_subject SET until = CASE WHEN until > hx_now_ms() + ?5 THEN until ELSE hx_now_ms() + ?5 END{from} WHERE id = ?1"
 	" AND fence = ?2" /* mutant: function-beat-fence -> " AND ?2 = ?2" */
 	" AND status = ?3"
 	" AND owner = ?4"
-	" RETURNING until",
+	" RETURNING {ord}until",
 	.fenced = true);
 
 /* ?8: nobody has the turn any more. ?9: only if its time is over. */
-DB_STMT(stmt_move, "function_move", "ttiiitiii", "ii",
-	CHANGE("fence")
-	", owner = CASE WHEN ?8 = 1 THEN NULL ELSE owner END, until = CASE WHEN ?8 = 1 THEN NULL ELSE until END"
-	" WHERE id = ?7"
+#define MOVE                                                                                                           \
+	CHANGE("fence")                                                                                                        \
+	", owner = CASE WHEN ?8 = 1 THEN NULL ELSE owner END, until = CASE WHEN ?8 = 1 THEN NULL ELSE until END{from}"         \
+	" WHERE id = ?7" IF_PAST " AND version = ?3 AND status = ?2"
+#define IF_PAST                                                                                                        \
 	" AND (?9 = 0 OR until <= hx_now_ms())" /* mutant: function-lapse-until -> " AND ?9 >= 0" */
-	" AND version = ?3"
-	" AND status = ?2"
-	" RETURNING version, fence");
+DB_STMT(stmt_move, "function_move", "ttiiitiii", "ii", CHANGE_FORMS(MOVE, "version, fence"));
 
 /* clang-format on */
 
@@ -163,8 +169,11 @@ enum {
 	OUT_COMPLETED_AT
 };
 
-/* Lines of function_read(). */
+/* Lines of function_read(); and of one that is lean. */
 enum { LINE_ROW, LINE_OPEN, LINE_KIDS, LINE_EVENTS, LINE_NAMED, LINE_POLLED, LINE_ENDED, LINE_FOLLOW = LINE_ENDED };
+enum { LEAN_NAMED = 1, LEAN_ENDED };
+
+enum { WRITE_TAKES = 1, WRITE_ANY_OF = 2 };
 
 int64_t function_kind(void)
 {
@@ -193,96 +202,6 @@ void entry_write_label(struct slice name, int64_t n, struct strbuf *text)
 	strbuf_add_slice(text, name);
 }
 
-static void add_label(struct strbuf *text, struct slice name, int64_t n)
-{
-	LOCAL_STRBUF(label, FUNCTION_NAME_BYTES_MAX + 32);
-
-	entry_write_label(name, n, &label);
-	strbuf_add_char(text, text->n == 1 ? ' ' : ',');
-	json_quote(strbuf_slice(&label), text);
-}
-
-/* How a verb calls an entry may mean NAME, or the N-th of a shorter one. */
-static void add_labels_of(struct strbuf *text, struct slice called)
-{
-	struct slice name;
-	int64_t n;
-
-	add_label(text, called, 0);
-	if (entry_split_name(called, &name, &n))
-		add_label(text, name, n);
-}
-
-static struct slice function_labels(const struct function_request *rq, struct arena *arena)
-{
-	struct strbuf text;
-
-	strbuf_init(&text, ROWS_BYTES_MAX);
-	strbuf_add_char(&text, '[');
-	for (size_t i = 0; i < rq->changes_n; i++) {
-		const struct function_change *change = &rq->changes[i];
-
-		add_label(&text, change->name, change->n);
-		if (change->n)
-			add_label(&text, change->name, change->n - 1);
-	}
-	for (size_t i = 0; i < rq->end.awaits_n; i++)
-		add_label(&text, rq->end.awaits[i].name, rq->end.awaits[i].n);
-	if (rq->end.step.p)
-		add_labels_of(&text, rq->end.step);
-	strbuf_add_char(&text, ']');
-	return arena_keep(arena, &text);
-}
-
-/* What the call asks for and may have come before: JSON, as run_event calls it. */
-static struct slice function_asked(const struct function_request *rq, struct arena *arena)
-{
-	struct strbuf text;
-
-	strbuf_init(&text, ROWS_BYTES_MAX);
-	strbuf_add_char(&text, '[');
-	for (size_t i = 0; i < rq->changes_n; i++) {
-		LOCAL_STRBUF(name, 2 * FUNCTION_NAME_BYTES_MAX);
-
-		if (rq->changes[i].kind != ENTRY_EVENT)
-			continue;
-		strbuf_add_str(&name, RUN_AWAITS_EVENT);
-		strbuf_add_slice(&name, rq->changes[i].event);
-		strbuf_add_char(&text, text.n == 1 ? ' ' : ',');
-		json_quote(strbuf_slice(&name), &text);
-	}
-	strbuf_add_char(&text, ']');
-	return arena_keep(arena, &text);
-}
-
-static struct slice function_wanted(const struct function_request *rq, struct arena *arena)
-{
-	struct strbuf text;
-
-	strbuf_init(&text, ROWS_BYTES_MAX);
-	strbuf_add_char(&text, '[');
-	for (size_t i = 0; i < rq->changes_n; i++)
-		if (rq->changes[i].kind == ENTRY_CHILD) {
-			strbuf_add_char(&text, text.n == 1 ? ' ' : ',');
-			json_quote(rq->changes[i].workflow, &text);
-		}
-	strbuf_add_char(&text, ']');
-	return arena_keep(arena, &text);
-}
-
-struct function_named function_named(const struct function_request *rq, struct arena *arena)
-{
-	return (struct function_named){.labels = function_labels(rq, arena),
-				       .asked = function_asked(rq, arena),
-				       .children = function_wanted(rq, arena)};
-}
-
-struct function_named function_named_so(struct slice called, struct arena *arena)
-{
-	return (struct function_named){
-		.labels = function_labels(&(struct function_request){.end = {.step = called}}, arena)};
-}
-
 int64_t function_follows_n(const struct unit_result *result)
 {
 	return db_cell(&result->rows[LINE_FOLLOW], 0, 0)->i;
@@ -299,6 +218,11 @@ void function_read(struct unit *unit, struct slice workspace, int64_t subject, c
 	struct db_value id = db_int(subject);
 
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, id, db_text(workspace.p ? workspace : slice_str("")));
+	if (named->lean) {
+		UNIT_ADD(unit, UNIT_ANY, &stmt_named, id, list_of(named->labels));
+		UNIT_ADD(unit, UNIT_ANY, &stmt_ended, id, db_int(ended_after), db_int(2 * FUNCTION_BYTES_MAX));
+		return;
+	}
 	UNIT_ADD(unit, UNIT_ANY, &stmt_open, id);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_kids, id, db_int(KIDS_MAX));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_events, id, list_of(named->asked), db_int(EVENTS_MAX));
@@ -432,21 +356,9 @@ static void begin_as_it_is(struct function_work *w)
 	w->version = row->version;
 }
 
-enum hx_code function_work_take(const struct unit_result *result, size_t more, bool with_ended, struct arena *arena,
-				struct function_work *ret_work)
+/* All that is open, of which a lean read has nothing. */
+static void take_open(struct function_work *w, const struct db_rows rows[])
 {
-	const struct db_rows *rows = result->rows;
-	struct function_work *w = ret_work;
-
-	*w = (struct function_work){.arena = arena, .code = HX_OK};
-	if (rows[LINE_ROW].n == 0)
-		return HX_NOT_FOUND;
-	function_row_take(rows[LINE_ROW].cells, arena, &w->row);
-	begin_as_it_is(w);
-	w->room = rows[LINE_OPEN].n + rows[LINE_NAMED].n + more;
-	w->entries = arena_zalloc(arena, (w->room + 1) * sizeof *w->entries);
-	if (!w->entries)
-		return HX_TOO_LARGE;
 	take_entries(w, &rows[LINE_OPEN]);
 	take_entries(w, &rows[LINE_NAMED]);
 	work_index(w);
@@ -454,8 +366,32 @@ enum hx_code function_work_take(const struct unit_result *result, size_t more, b
 	take_kids(w, &rows[LINE_KIDS]);
 	take_polled(w, &rows[LINE_POLLED]);
 	w->cut = w->events_n == EVENTS_MAX || w->kids_n == KIDS_MAX;
-	if (with_ended)
-		take_ended(w, &rows[LINE_ENDED]);
+}
+
+enum hx_code function_work_take(const struct unit_result *result, size_t more, enum function_reading reading,
+				struct arena *arena, struct function_work *ret_work)
+{
+	const struct db_rows *rows = result->rows;
+	struct function_work *w = ret_work;
+	bool lean = reading == FUNCTION_LEAN;
+
+	*w = (struct function_work){.arena = arena, .code = HX_OK};
+	if (rows[LINE_ROW].n == 0)
+		return HX_NOT_FOUND;
+	function_row_take(rows[LINE_ROW].cells, arena, &w->row);
+	begin_as_it_is(w);
+	w->room = (lean ? rows[LEAN_NAMED].n : rows[LINE_OPEN].n + rows[LINE_NAMED].n) + more;
+	w->entries = arena_zalloc(arena, (w->room + 1) * sizeof *w->entries);
+	if (!w->entries)
+		return HX_TOO_LARGE;
+	if (lean) {
+		take_entries(w, &rows[LEAN_NAMED]);
+		work_index(w);
+	} else {
+		take_open(w, rows);
+	}
+	if (reading != FUNCTION_STATE)
+		take_ended(w, &rows[lean ? LEAN_ENDED : LINE_ENDED]);
 	if (arena->failed)
 		return HX_TOO_LARGE;
 	return w->row.expired ? HX_RUN_EXPIRED : HX_OK;
@@ -550,26 +486,31 @@ bool function_prepare(struct function_work *w)
 	return !w->arena->failed;
 }
 
-void function_keep(struct unit *unit, const struct function_row *row, int64_t lease_ms)
+static void add_keep(struct unit *unit, enum unit_rule rule, const struct function_row *row, int64_t lease_ms)
 {
 	unit_touch(unit, row->subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_keep, db_int(row->subject), db_int(row->fence), db_str(row->status),
+	UNIT_ADD(unit, rule, &stmt_keep, db_int(row->subject), db_int(row->fence), db_str(row->status),
 		 db_text(row->worker), db_int(lease_ms));
 }
 
+void function_keep(struct unit *unit, const struct function_row *row, int64_t lease_ms)
+{
+	add_keep(unit, UNIT_VERDICT, row, lease_ms);
+}
+
+/* After the line that decides; but that a lease is over is asked here, since a heartbeat raises no revision. */
 static void add_subject(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
 {
 	const struct function_row *row = &w->row;
 
 	if (!w->shifts && !w->frees && row->owned && strcmp(w->to, row->status) == 0) {
-		function_keep(unit, row, w->lease_ms);
+		add_keep(unit, UNIT_ANY, row, w->lease_ms);
 		return;
 	}
-	unit_touch(unit, row->subject);
 	DEBUG_ASSERT(ways_lead(&run_ways, NULL, slice_str(row->status), slice_str(w->to)));
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_move, db_str(w->to), db_str(row->status), db_int(row->row_version),
-		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node), db_int(row->subject), db_int(w->frees),
-		 db_int(w->if_past));
+	UNIT_ADD(unit, w->if_past ? UNIT_VERDICT : UNIT_ANY, &stmt_move, db_str(w->to), db_str(row->status),
+		 db_int(row->row_version), db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node),
+		 db_int(row->subject), db_int(w->frees), db_int(w->if_past));
 	subject_add_history(unit, stamp, row->subject, row->status);
 	unit_wake(unit, row->subject);
 }
@@ -627,18 +568,18 @@ void function_write(struct unit *unit, const struct stamp *stamp, const struct f
 	struct db_value id = db_int(row->subject);
 	bool moves = strcmp(w->to, row->status) != 0 || w->frees || w->shifts;
 
-	if (moves || row->owned)
-		add_subject(unit, stamp, w);
-	else
-		unit_touch(unit, row->subject);
+	unit_touch(unit, row->subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_write, id, db_int(row->revision), db_int(w->seq),
-		 db_int(w->taken ? w->seq : row->taken_seq), db_int(w->entries_n), db_int(w->bytes),
+		 db_int((w->taken ? WRITE_TAKES : 0) | (w->any_of ? WRITE_ANY_OF : 0)), db_int(w->entries_n),
+		 db_int(w->bytes),
 		 db_optional(w->taken        ? w->hash
 			     : w->lapses_now ? slice_of(NULL, 0)
 					     : row->body_hash),
-		 db_optional(w->awaits), db_int(w->any_of), db_int(w->lapses), db_int(w->cold_seq),
+		 db_optional(w->awaits), db_int(row->row_version), db_int(w->lapses), db_int(w->cold_seq),
 		 db_optional(w->version), number(w->turn_at), number(w->due_at), db_optional(w->held),
 		 w->failed_at < 0 ? db_null() : db_int(w->failed_at));
+	if (moves || row->owned)
+		add_subject(unit, stamp, w);
 	if (w->rows.p)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_entries, id, db_text(w->rows));
 	add_events(unit, w);

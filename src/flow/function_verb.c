@@ -399,7 +399,7 @@ void function_verb_take(struct run_verb *v, const struct answer *answer)
 	enum hx_code code = HX_STORE_UNAVAILABLE;
 
 	if (answer->result->verdict == UNIT_WON)
-		code = function_work_take(answer->result, 0, /* with_ended= */ false, v->arena, v->work);
+		code = function_work_take(answer->result, 0, FUNCTION_STATE, v->arena, v->work);
 	if (code || !heed_parent(v)) {
 		v->changed = false;
 		end_verb(v, code, NULL);

@@ -541,8 +541,10 @@ static void take_lost(struct run_verb *v, const struct answer *answer)
 
 static void run_verb_take_written(struct run_verb *v, const struct answer *answer)
 {
+	size_t line = v->work ? FUNCTION_LINE_SUBJECT : 0;
+
 	if (answer->result->verdict == UNIT_WON && v->to && !v->in_part)
-		v->version = db_cell(&answer->result->rows[0], 0, 0)->i;
+		v->version = db_cell(&answer->result->rows[line], 0, 0)->i;
 	if (!verb_is_decided(v, answer))
 		take_lost(v, answer);
 }

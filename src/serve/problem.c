@@ -6,7 +6,7 @@
 
 #define FIELDS_MAX 3
 
-static void write_body(const struct problem *problem, struct strbuf *sb)
+void problem_write(const struct problem *problem, struct strbuf *sb)
 {
 	const char *name = hx_code_name(problem->code);
 	struct slice title = slice_str(hx_code_text(problem->code));
@@ -48,7 +48,7 @@ void problem_answer(const struct problem *problem, struct arena *arena, struct h
 
 	ASSERT(problem->code != HX_OK);
 	LOCAL_STRBUF(sb, arena->max_bytes);
-	write_body(problem, &sb);
+	problem_write(problem, &sb);
 	if (!sb.failed) {
 		write_fields(problem, arena, &answer);
 		answer.body = arena_copy(arena, strbuf_slice(&sb));

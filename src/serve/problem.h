@@ -21,6 +21,8 @@ struct problem {
 	struct wire_field field; /* one more for the head; its texts live as long as the arena. Name empty: none */
 };
 
+/* Its JSON. Appends. */
+void problem_write(const struct problem *problem, struct strbuf *text);
 /* The answer, with its texts in the arena. Without memory it is the bare status. */
 void problem_answer(const struct problem *problem, struct arena *arena, struct http_answer *ret_answer);
 

@@ -472,6 +472,10 @@ def walk_functions():
     ask("readJournal", "STALE_FENCE", run, {"fence": "99"})
     do("getRun", values=run)
     good["writeJournal"] = (run, {}, {**hold, "seq": 2})
+    many = {"calls": [{"run": turn["run"], "call": {**hold, "seq": 2}}, {"run": turn["run"], "call": {**hold, "seq": 2, "fence": 99}}]}
+    if [a["status"] for a in do("writeJournals", body=many)["answers"]] != [200, 409]:
+        fault("writeJournals: each call is answered by itself")
+    good["writeJournals"] = ({}, {}, many)
     good["readJournal"] = (run, {"fence": str(turn["fence"])}, None)
 
 

@@ -465,6 +465,27 @@ def test_a_long_journal_grows_as_a_short_one(scene):
 	w.write(end={"state": "completed"})
 
 
+@on_every_store
+def test_many_calls_are_one_request(scene):
+	"""Each is taken or refused by itself, and the same bytes are answered again, alone or among others."""
+	path, (a, b, c) = f"{API}/journal", [scene.begin() for _ in range(3)]
+	ending = a.body(step("s", effect="keyed", output=1), end={"state": "completed", "output": 1})
+	calls = [{"run": a.turn["run"], "call": ending}, {"run": b.turn["run"], "call": b.body(step("s", "begun"))},
+		{"run": c.turn["run"], "call": {**c.body(), "fence": c.turn["fence"] + 1}}, {"run": "run_nobody", "call": a.body()},
+		{"run": c.turn["run"], "call": c.body(entry("sleep", ""))}]
+	first = scene.hapax.json("POST", path, {"calls": calls}, status=200)["answers"]
+	assert [x["status"] for x in first] == [200, 200, 409, 404, 422], first
+	assert first[2]["body"]["code"] == "STALE_FENCE" and first[4]["body"]["code"] == "BAD_ENTRY", first
+	assert first[0]["body"]["seq"] == 2 and first[0]["body"]["leaseUntil"] is None and first[1]["body"]["seq"] == 1, first
+	assert (scene.status(a), scene.status(b), scene.status(c)) == ("COMPLETED", "RUNNING", "RUNNING")
+	assert scene.hapax.json("POST", path, {"calls": calls[:2]}, status=200)["answers"] == first[:2]
+	assert scene.hapax.json("POST", f"{API}/runs/{a.turn['run']}/journal", ending, status=200)["seq"] == 2
+	for bad in ({}, {"calls": []}, {"calls": calls * 21}, {"calls": [1]}, {"calls": [{"run": a.turn["run"]}]}, {"calls": [{**calls[0], "x": 1}]},
+			{"calls": [calls[1], {"run": c.turn["run"], "call": {"worker": "w1"}}]}):
+		assert scene.hapax.json("POST", path, bad, status=400)["code"] == "VALIDATION_ERROR"
+	assert b.journal()["seq"] == 1 and c.journal()["seq"] == 0
+
+
 def test_a_restart_ends_no_lease(dir):
 	with Server(dir, "serve") as hapax:
 		w = Worker(hapax, "w1")

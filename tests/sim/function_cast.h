@@ -435,24 +435,12 @@ static void read_claimed(struct worker *w, const struct answer *answer)
 	}
 }
 
-/* It is written down already who polls for what. */
-static void begin_claim(struct worker *w, const struct answer *answer)
-{
-	const struct unit_result polled = {.verdict = UNIT_WON};
-	struct answer next = *answer;
-
-	w->inner.kind->take(&w->inner, answer);
-	next.kind = ANSWER_COMMIT;
-	next.result = &polled;
-	ask_inner(w, &next);
-}
-
 static void worker_take(struct task *task, const struct answer *answer)
 {
 	struct worker *w = (struct worker *)task;
 
 	if (answer->kind == ANSWER_START) {
-		begin_claim(w, answer);
+		ask_inner(w, answer);
 		return;
 	}
 	if (w->at == WORKS) {

@@ -261,8 +261,8 @@ static void before_unit(struct sim *sim, const struct unit *unit)
 
 static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
 {
-	const struct unit_line *first = &unit->lines[0];
-	const char *name = unit->lines_n ? first->stmt->name : "";
+	const struct unit_line *moved = &unit->lines[FUNCTION_LINE_SUBJECT];
+	const char *name = unit->lines_n > FUNCTION_LINE_SUBJECT ? moved->stmt->name : "";
 	struct seen now;
 
 	rows_changed |= verdict == UNIT_WON;
@@ -270,7 +270,7 @@ static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdi
 		sim_violate(sim, "I4: a unit that was %s left something of a function", unit_verdict_name(verdict));
 	if (verdict != UNIT_WON)
 		return;
-	if (is(name, "function_move") && first->params[8].i && before.row.until > sim->clock.wall.ms)
+	if (is(name, "function_move") && moved->params[8].i && before.row.until > sim->clock.wall.ms)
 		sim_violate(sim, "F3: a turn was ended whose lease was not over");
 	look_at(sim, &now);
 	for (unsigned i = 0; i < now.rows_n; i++)

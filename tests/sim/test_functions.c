@@ -104,7 +104,7 @@ static void before_unit(struct sim *sim, const struct unit *unit UNUSED)
 
 static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdict verdict)
 {
-	const struct unit_line *first = &unit->lines[0];
+	const struct unit_line *first = &unit->lines[0], *moved = &unit->lines[FUNCTION_LINE_SUBJECT];
 	const char *name = unit->lines_n ? first->stmt->name : "";
 
 	rows_changed |= verdict == UNIT_WON;
@@ -114,7 +114,8 @@ static void after_unit(struct sim *sim, const struct unit *unit, enum unit_verdi
 		return;
 	if (strcmp(name, "function_beat") == 0 && first->params[1].i != before.row.fence)
 		sim_violate(sim, "F3: a stale heartbeat has kept the turn of another");
-	if (strcmp(name, "function_move") == 0 && first->params[8].i && before.row.until > sim->clock.wall.ms)
+	if (unit->lines_n > FUNCTION_LINE_SUBJECT && strcmp(moved->stmt->name, "function_move") == 0 &&
+	    moved->params[8].i && before.row.until > sim->clock.wall.ms)
 		sim_violate(sim, "F3: a turn was ended whose lease was not over");
 }
 
@@ -622,7 +623,6 @@ static void claim_half(struct sim *sim, struct function_claim *claim)
 
 	function_claim_init(claim, &claim_request, &sim->texts);
 	begin_task(sim, &claim->task);
-	assert_true(exchange(sim, &claim->task, &code)); /* who polls */
 	assert_true(exchange(sim, &claim->task, &code));
 }
 

@@ -85,7 +85,7 @@ void function_claim_turn(struct unit *unit, const struct kind_args *args)
 					      .max = 1,
 					      .lease_ms = args->lease_ms};
 	function_claim_init(&claim, rq, arena);
-	kind_build_write(unit, args, &claim.task, "function_claim", arena);
+	kind_build_write(unit, args, &claim.task, /* named= */ NULL, arena);
 }
 
 /* ---- by its worker ---- */
