@@ -76,13 +76,20 @@ STMTS(stmt_look, "slot_look", "ii", LOOK);
 #define FREE_AS_READ                                                                                                   \
 	"EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.owner IS NULL"
 
-/* ?3 for how long   ?4 when its time is over */
+/*
+ * Nobody but the first has to look, and whoever looks is in the way of those that were woken: ten of a line look at a time, the further back
+ * the later.
+ */
+#define LOOKS "(hx_now_ms() + ?3 + (SELECT count(*) FROM (SELECT 1 FROM hx_slot b WHERE b.name = ?5 AND b.held = 0 AND b.holder < ?1 LIMIT 1000)" \
+	" AS before) / 10 * 10000)"
+
+/* ?3 for how long   ?4 when its time is over   ?5 name */
 #define REST(table)                                                                                                    \
-	.sql = "UPDATE " table " SET due_at = CASE WHEN ?4 > hx_now_ms() AND ?4 < hx_now_ms() + ?3 THEN ?4 ELSE hx_now_ms() + ?3 END"  \
+	.sql = "UPDATE " table " SET due_at = CASE WHEN ?4 > hx_now_ms() AND ?4 < " LOOKS " THEN ?4 ELSE " LOOKS " END"  \
 	" WHERE subject = ?1 AND " FREE_AS_READ                                                                        \
 	" AND s.version = ?2" /* mutant: slot-rest-version -> " AND ?2 > 0" */                                         \
 	")"
-STMTS(stmt_rest, "slot_rest", "iiii", REST);
+STMTS(stmt_rest, "slot_rest", "iiiii", REST);
 
 #define LINE "INSERT INTO hx_slot (name, holder, held, at, key, action, rank) "
 /* ?5 action   ?6 0: for a slot, 2: for its time */
@@ -221,7 +228,7 @@ void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t 
 	unit_touch(unit, run);
 	slot_lock(unit, slot);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_rest[SLOT_OF_RUN], db_int(run), db_int(version), db_int(SLOT_LOOK_MS),
-		 times_out_at ? db_int(times_out_at) : db_null());
+		 times_out_at ? db_int(times_out_at) : db_null(), db_int(slot->name));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_line, db_int(slot->name), db_int(run), db_int(at_ms), db_text(shown(slot->key)),
 		 db_optional(slot->action), db_int(0));
 	wake_first(unit, slot); /* mutant: slot-free-meanwhile */
@@ -243,7 +250,7 @@ void slot_wait_jobs(struct unit *unit, const struct slot *slot, const struct slo
 	slot_lock(unit, slot);
 	for (size_t i = 0; i < n; i++) {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_rest[SLOT_OF_JOB], db_int(waiters[i].subject),
-			 db_int(waiters[i].version), db_int(SLOT_LOOK_MS), db_null());
+			 db_int(waiters[i].version), db_int(SLOT_LOOK_MS), db_null(), db_int(slot->name));
 		line_up_job(unit, slot->name, slot->key, &waiters[i], 0, at_ms);
 	}
 	wake_first(unit, slot);
