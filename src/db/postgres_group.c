@@ -26,7 +26,7 @@
  * all is well.
  *
  * Invariant: at most one unit of a subject per group that runs line by line in set form: there a row that is hit twice is changed
- * once, and the second unit would be told that it lost to nobody. Serial units (unit.h) may be many: each statement that does whole
+ * once, and the second unit would be told that it lost to nobody. (But for those that share it: unit_share().) Serial units (unit.h) may be many: each statement that does whole
  * units says what comes out as if they came one after the other, and has a snapshot of its own, after the one before it; so has
  * each line of those that run by themselves. None of them shares a subject with one in set form.
  */
@@ -201,7 +201,7 @@ static int by_id(const void *a, const void *b)
 /* A subject that a unit names. */
 struct named {
 	int64_t id;
-	bool serial;
+	bool serial, shared;
 };
 
 static void send_locks(struct group *b, struct pg_trip *trip, size_t n)
@@ -217,14 +217,15 @@ static void send_locks(struct group *b, struct pg_trip *trip, size_t n)
 	for (size_t i = 0; i < b->n; i++)
 		for (unsigned s = 0; s < b->units[i]->subjects_n; s++)
 			if (!(b->units[i]->apart >> s & 1))
-				all[n++] = (struct named){b->units[i]->subjects[s], unit_is_serial(b->units[i])};
+				all[n++] = (struct named){b->units[i]->subjects[s], unit_is_serial(b->units[i]),
+							  b->units[i]->shared >> s & 1};
 	qsort(all, n, sizeof *all, by_id);
 	pg_array_start(&b->pg->arrays[0], 'i');
 	for (size_t i = 0; i < n; i++) {
 		struct db_value id = db_int(all[i].id);
 
 		if (i > 0 && all[i].id == all[i - 1].id) {
-			ASSERT(all[i].serial && all[i - 1].serial);
+			ASSERT((all[i].serial && all[i - 1].serial) || (all[i].shared && all[i - 1].shared));
 			continue;
 		}
 		pg_array_add(&b->pg->arrays[0], &id);

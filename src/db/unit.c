@@ -10,6 +10,7 @@ void unit_init(struct unit *unit, int64_t op)
 	unit->tenant = 0;
 	unit->lines_n = 0;
 	unit->subjects_n = 0;
+	unit->shared = 0;
 	unit->wakes_n = 0;
 	unit->offers_n = 0;
 	unit->apart = 0;
@@ -67,7 +68,19 @@ static unsigned add_subject(struct unit *unit, int64_t subject)
 
 void unit_touch(struct unit *unit, int64_t subject)
 {
-	unit->apart &= ~(1u << add_subject(unit, subject));
+	unsigned bit = 1u << add_subject(unit, subject);
+
+	unit->apart &= ~bit;
+	unit->shared &= ~bit;
+}
+
+void unit_share(struct unit *unit, int64_t subject)
+{
+	unsigned had = unit->subjects_n, i = add_subject(unit, subject);
+
+	if (i == had)
+		unit->shared |= 1u << i;
+	unit->apart &= ~(1u << i);
 }
 
 void unit_keep_apart(struct unit *unit, int64_t name)

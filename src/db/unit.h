@@ -60,6 +60,7 @@ struct unit {
 	unsigned wakes_n;
 	unsigned offers_n;
 	int64_t subjects[UNIT_SUBJECTS_MAX];
+	unsigned shared; /* bit i: other units of a set may name subjects[i], too; see unit_share() */
 	unsigned apart; /* bit i: subjects[i] is no row of hx_subject, only a name that no two units of a group share */
 	int64_t wakes[UNIT_WAKES_MAX];
 	struct offer offers[UNIT_OFFERS_MAX];
@@ -112,6 +113,12 @@ void unit_together(struct unit *unit, unsigned rows, const struct db_stmt *stmt,
 		      (const struct db_value[]){__VA_ARGS__})
 /* Adding a subject that is named already changes nothing. */
 void unit_touch(struct unit *unit, int64_t subject);
+/*
+ * As unit_touch, for one whose rows all who share it write in the same way: in set form, where a row that several hit is changed
+ * for one of them, that one's change will do for all. Such units of one subject may be in one group, if they are plain. One that
+ * the unit touches besides is touched.
+ */
+void unit_share(struct unit *unit, int64_t subject);
 /* As unit_touch, but for what has a row elsewhere: nothing is locked for it, and no table of subjects is needed. */
 void unit_keep_apart(struct unit *unit, int64_t name);
 /* One that is woken already changes nothing. */

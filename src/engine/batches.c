@@ -351,17 +351,17 @@ static bool tenure_begin(struct tenure *t)
 
 /* ---- where they come from ---- */
 
-static bool batches_begin(void *context, int64_t subject)
+static bool batches_begin(void *context, struct due due)
 {
 	struct batches *batches = context;
-	struct tenure *t = atomic_load(&batches->draining) ? NULL : tenure_new(batches, subject, BATCHES_MAX);
+	struct tenure *t = atomic_load(&batches->draining) ? NULL : tenure_new(batches, due.subject, BATCHES_MAX);
 
 	if (!t) { /* it rests, under way: without room it would be found again, and again */
-		feeder_ended(&batches->feeder, subject, FEEDER_REST_MS);
+		feeder_ended(&batches->feeder, due.subject, FEEDER_REST_MS);
 		return true;
 	}
 	t->fed = true;
-	batch_tenure_init(&t->turns, subject, /* hold= */ NULL);
+	batch_tenure_init(&t->turns, due.subject, /* hold= */ NULL);
 	return tenure_begin(t);
 }
 

@@ -149,13 +149,13 @@ static void bulks_led(struct seat *seat, enum hx_code code)
 		begin_finish(work);
 }
 
-static bool bulks_begin(void *context, int64_t subject)
+static bool bulks_begin(void *context, struct due due)
 {
-	struct bulk_work *work = fed_new(context, subject, sizeof *work, LEAD_BYTES_MAX);
+	struct bulk_work *work = fed_new(context, due.subject, sizeof *work, LEAD_BYTES_MAX);
 
 	if (!work)
 		return false;
-	work->lead.spec.subject = subject;
+	work->lead.spec.subject = due.subject;
 	work->lead.arena = &work->fed.arena;
 	bulk_select_init(&work->lead);
 	return fed_begin(&work->fed, &work->lead.task, bulks_led);

@@ -74,14 +74,14 @@ static void delivered(struct seat *seat, enum hx_code code)
 	fed_end(&delivery->fed, code == HX_CONFIG_ERROR ? UNKNOWN_REST_MS : 0);
 }
 
-static bool dispatcher_deliver(void *context, int64_t subject)
+static bool dispatcher_deliver(void *context, struct due due)
 {
 	struct dispatcher *d = context;
-	struct delivery *delivery = fed_new(&d->feeder, subject, sizeof *delivery, JOB_BYTES_MAX);
+	struct delivery *delivery = fed_new(&d->feeder, due.subject, sizeof *delivery, JOB_BYTES_MAX);
 
 	if (!delivery)
 		return false;
-	job_run_init(&delivery->run, subject, &d->policy, action_of, d, &delivery->fed.arena);
+	job_run_init(&delivery->run, due.subject, &d->policy, action_of, d, &delivery->fed.arena);
 	return fed_begin(&delivery->fed, &delivery->run.task, delivered);
 }
 

@@ -50,7 +50,7 @@ static size_t pick_new(struct feeder *f)
 
 	end_rests(f);
 	for (size_t i = 0; i < w->found_n && n < f->feed.slice; i++)
-		if (id_set_add(&f->under_way, w->found[i]))
+		if (id_set_add(&f->under_way, w->found[i].subject))
 			w->found[n++] = w->found[i];
 	return n;
 }
@@ -73,7 +73,7 @@ static void found(struct seat *seat, enum hx_code code)
 	/* `watching` is still set: whatever ends meanwhile leaves the list alone. */
 	for (size_t i = 0; i < n; i++)
 		if (!f->feed.begin(f->context, f->watch.found[i]))
-			feeder_ended(f, f->watch.found[i], /* rest_ms= */ 0);
+			feeder_ended(f, f->watch.found[i].subject, /* rest_ms= */ 0);
 	pthread_mutex_lock(&f->mutex);
 	f->watching = false;
 	look_again(f);
@@ -162,7 +162,7 @@ bool feeder_has_room(struct feeder *f)
 
 void feeder_offer(struct feeder *f, int64_t subject)
 {
-	if (feeder_take(f, subject) && !f->feed.begin(f->context, subject))
+	if (feeder_take(f, subject) && !f->feed.begin(f->context, (struct due){subject, subject}))
 		feeder_ended(f, subject, /* rest_ms= */ 0);
 }
 
@@ -213,6 +213,7 @@ void *fed_new(struct feeder *feeder, int64_t subject, size_t size, size_t arena_
 		return NULL;
 	fed->feeder = feeder;
 	fed->subject = subject;
+	fed->beside = subject;
 	arena_init(&fed->arena, arena_bytes_max);
 	return fed;
 }
@@ -229,7 +230,7 @@ bool fed_begin(struct fed *fed, struct task *task, void (*done)(struct seat *, e
 {
 	fed->seat.task = task;
 	fed->seat.done = done;
-	if (lane_submit_own(lanes_of(fed->feeder->parts->lanes, fed->subject), &fed->seat) == HX_OK)
+	if (lane_submit_own(lanes_of(fed->feeder->parts->lanes, fed->beside), &fed->seat) == HX_OK)
 		return true;
 	fed_free(fed);
 	return false;

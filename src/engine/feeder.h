@@ -34,7 +34,7 @@ struct feed {
 	size_t under_way_max; /* at least slice and FEEDER_RESTING_MAX */
 	size_t slice;         /* found at once */
 	/* In a lane's thread. Starts work on it, which ends with one feeder_ended(). False: it cannot now, and has not. */
-	bool (*begin)(void *context, int64_t subject);
+	bool (*begin)(void *context, struct due due);
 	struct slice (*left)(const void *context); /* of the source */
 	/* Of feeder_new(). */
 	size_t size;
@@ -95,14 +95,14 @@ void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);
 struct fed {
 	struct seat seat;
 	struct feeder *feeder;
-	int64_t subject;
+	int64_t subject, beside; /* in whose lane it is worked on: its own, if nobody says otherwise */
 	struct arena arena;
 };
 
 /* NULL: no memory. The rest of its `size` bytes is zero. */
 void *fed_new(struct feeder *feeder, int64_t subject, size_t size, size_t arena_bytes_max);
 void fed_free(struct fed *fed);
-/* What begin() ends with: a task of it, in the lane of its subject. False: no lane takes it, and it is freed. */
+/* What begin() ends with: a task of it, in the lane of `beside`. False: no lane takes it, and it is freed. */
 bool fed_begin(struct fed *fed, struct task *task, void (*done)(struct seat *, enum hx_code));
 /* feeder_ended(), and its memory is freed. */
 void fed_end(struct fed *fed, int64_t rest_ms);

@@ -45,14 +45,14 @@ static void looked(struct seat *seat, enum hx_code code)
 	fed_end(&look->fed, feeder_rest_ms(code));
 }
 
-static bool begin(void *context, int64_t subject)
+static bool begin(void *context, struct due due)
 {
 	struct functions *functions = context;
-	struct look *look = fed_new(&functions->feeder, subject, sizeof *look, LOOK_BYTES_MAX);
+	struct look *look = fed_new(&functions->feeder, due.subject, sizeof *look, LOOK_BYTES_MAX);
 
 	if (!look)
 		return false;
-	function_look_init(&look->look, subject, &look->fed.arena);
+	function_look_init(&look->look, due.subject, &look->fed.arena);
 	return fed_begin(&look->fed, &look->look.task, looked);
 }
 

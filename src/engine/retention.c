@@ -124,10 +124,10 @@ static struct task *expiry_task(struct expiry *expiry)
 	return &expiry->batch.task;
 }
 
-static bool retention_begin(void *context, int64_t subject)
+static bool retention_begin(void *context, struct due due)
 {
 	struct kept *kept = context;
-	struct expiry *expiry = fed_new(&kept->feeder, subject, sizeof *expiry, /* arena_bytes_max= */ 0);
+	struct expiry *expiry = fed_new(&kept->feeder, due.subject, sizeof *expiry, /* arena_bytes_max= */ 0);
 
 	if (!expiry)
 		return false;

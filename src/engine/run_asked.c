@@ -22,15 +22,15 @@ static void run_asked_ended(struct seat *seat, enum hx_code code)
 	fed_end((struct fed *)seat, code ? FEEDER_REST_MS : 0);
 }
 
-static bool run_asked_begin(void *context, int64_t subject)
+static bool run_asked_begin(void *context, struct due due)
 {
 	struct feeder *asked = context;
-	struct errand_of_parent *errand = fed_new(asked, subject, sizeof *errand, ARENA_BYTES);
+	struct errand_of_parent *errand = fed_new(asked, due.subject, sizeof *errand, ARENA_BYTES);
 
 	if (!errand)
 		return false;
 	errand->rq = (struct run_verb_request){
-		.kind = RUN_OBEY, .subject = subject, .policy = runs_policy(asked->parts->runs)};
+		.kind = RUN_OBEY, .subject = due.subject, .policy = runs_policy(asked->parts->runs)};
 	run_verb_init(&errand->verb, &errand->rq, &errand->fed.arena);
 	return fed_begin(&errand->fed, &errand->verb.task, run_asked_ended);
 }

@@ -162,14 +162,15 @@ static struct drive *drive_new(struct runs *runs, int64_t subject)
 	return drive;
 }
 
-static bool runs_begin(void *context, int64_t subject)
+static bool runs_begin(void *context, struct due due)
 {
 	struct runs *runs = context;
-	struct drive *drive = drive_new(runs, subject);
+	struct drive *drive = drive_new(runs, due.subject);
 
 	if (!drive)
 		return false;
-	run_drive_init(&drive->run, subject, &runs->policy, &drive->fed.arena);
+	drive->fed.beside = due.beside;
+	run_drive_init(&drive->run, due.subject, &runs->policy, &drive->fed.arena);
 	return fed_begin(&drive->fed, &drive->run.task, driven);
 }
 

@@ -175,14 +175,14 @@ static void looked(struct seat *seat, enum hx_code code)
 	fed_end(&look->fed, look->look.rested ? 0 : feeder_rest_ms(code));
 }
 
-static bool schedules_begin(void *context, int64_t subject)
+static bool schedules_begin(void *context, struct due due)
 {
 	struct schedules *schedules = context;
-	struct look *look = fed_new(&schedules->feeder, subject, sizeof *look, LOOK_BYTES_MAX);
+	struct look *look = fed_new(&schedules->feeder, due.subject, sizeof *look, LOOK_BYTES_MAX);
 
 	if (!look)
 		return false;
-	schedule_look_init(&look->look, subject, &schedules->policy, &look->fed.arena);
+	schedule_look_init(&look->look, due.subject, &schedules->policy, &look->fed.arena);
 	return fed_begin(&look->fed, &look->look.task, looked);
 }
 

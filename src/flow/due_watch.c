@@ -33,7 +33,8 @@ static void due_watch_take_found(struct due_watch *w, const struct answer *answe
 		return;
 	}
 	for (w->found_n = 0; w->found_n < rows->n; w->found_n++)
-		w->found[w->found_n] = db_cell(rows, w->found_n, 0)->i;
+		w->found[w->found_n] = (struct due){db_cell(rows, w->found_n, 0)->i,
+						    db_cell(rows, w->found_n, rows->columns - 1)->i};
 	if (w->found_n)
 		task_end(&w->task, HX_OK);
 	else if (w->source->next)

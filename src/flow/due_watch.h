@@ -13,13 +13,18 @@
 
 #define DUE_WATCH_MAX 1024
 
+struct due {
+	int64_t subject;
+	int64_t beside; /* whose row its work touches in the end, too: best done where that one's is. Mostly the subject itself */
+};
+
 /* What is looked for. Outlives its watches and never changes. */
 struct due_source {
 	const char *name;
 	int64_t topic;   /* what wakes the watch; 0: nothing but time */
 	int64_t poll_ms; /* it looks at the latest so long after it found nothing */
-	const struct db_stmt
-		*found; /* rows: the subjects to look at now. Of: how many at most, what is left to others */
+	const struct db_stmt *
+		found; /* rows: the subjects to look at now, and beside whom (or not). Of: how many at most, what is left to others */
 	const struct db_stmt
 		*next; /* one row: when the next is due, or NULL. Of: what is left. NULL: only poll_ms counts */
 	struct slice (*left)(
@@ -33,10 +38,12 @@ struct due_source {
  * One whose subjects have a column due_at. noun: of its statements' names. in: "t" if it has `left`, which is the parameter after
  * the limit, and the only one of `next`. found, next: what else has to be so of a row.
  */
-#define DUE_SOURCE(source_, noun, from, in_, found_, next_, ...)                                                       \
+#define DUE_SOURCE(source_, noun, ...) DUE_SOURCE_BESIDE(source_, noun, "subject", "i", __VA_ARGS__)
+/* The same; columns: subject, beside. */
+#define DUE_SOURCE_BESIDE(source_, noun, columns, out_, from, in_, found_, next_, ...)                                 \
 	/* The function is volatile on PostgreSQL: bare, it would be a filter over all that will ever be due. */       \
-	DB_STMT(source_##_found, noun "_scan_due", "i" in_, "i",                                                       \
-		"SELECT subject FROM " from " WHERE due_at <= (SELECT hx_now_ms())" found_                             \
+	DB_STMT(source_##_found, noun "_scan_due", "i" in_, out_,                                                      \
+		"SELECT " columns " FROM " from " WHERE due_at <= (SELECT hx_now_ms())" found_                             \
 		" ORDER BY due_at LIMIT ?1");                                                                          \
 	DB_STMT(source_##_next, noun "_next_due", in_, "i",                                                            \
 		"SELECT min(due_at) FROM " from " WHERE due_at IS NOT NULL" next_);                                    \
@@ -50,7 +57,7 @@ struct due_watch {
 	const struct due_source *source;
 	int64_t limit;
 	size_t found_n;
-	int64_t found[DUE_WATCH_MAX];
+	struct due found[DUE_WATCH_MAX];
 	/* private */
 	struct mono_time until;
 	int64_t pause_ms;

@@ -18,7 +18,7 @@ DB_STMT(stmt_find_polled, "function_find_polled", "tt", "i",
 DUE_SOURCE_PLAIN(function_due_source, "function", "hx_function", .name = "functions", .topic = FUNCTION_TOPIC, .poll_ms = DUE_POLL_MS);
 
 DB_STMT(stmt_due, "function_due", "i", "",
-	"UPDATE hx_function SET due_at = hx_now_ms(), revision = revision + 1 WHERE subject = ?1");
+	"UPDATE hx_function SET due_at = hx_now_ms(), revision = revision + 1{from} WHERE subject = ?1");
 
 /* clang-format on */
 

@@ -42,7 +42,7 @@ DB_STMT(stmt_histories, "run_children_histories", "itit", "",
 
 /*
  * What is a verb is found by the word itself (run_asked_source), and shifts the status as every verb does. To fail is for whoever
- * drives it: one that rests is due, and a holder's next move is lost (stmt_guard). Who rests is told by the row itself: of other rows
+ * drives it: one that rests is due, and a holder's next move is lost (struct stride). Who rests is told by the row itself: of other rows
  * a statement of PostgreSQL that had to wait sees what was there before.
  */
 #define ASK                                                                                                            \
@@ -65,12 +65,18 @@ DB_STMT(stmt_ended, "run_child_ended", "it", "",
 	"UPDATE hx_run SET child = CASE WHEN " UNHEARD " THEN child ELSE ?2 END,"
 	" asked = CASE WHEN " UNHEARD " THEN asked END{from} WHERE subject = ?1");
 
-/* Whose child it is says its row: a restart may have passed it on. The first branch that is done is the winner, whoever is done later. */
-DB_STMT(stmt_tell, "run_child_tells", "ii", "",
-	"UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE coalesce(winner, ?2) END," /* mutant: winner-overwritten -> "UPDATE hx_run SET winner = CASE WHEN ?2 < 0 THEN winner ELSE ?2 END," */
-	" due_at = CASE WHEN awaits = 'child' AND definition_version > 0 AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status <> 'PAUSED')"
-	" THEN coalesce(due_at, hx_now_ms()) ELSE due_at END{from}" /* mutant: parent-not-due -> " THEN due_at ELSE due_at END{from}" */
-	" WHERE subject = (SELECT c.parent FROM hx_run c WHERE c.subject = ?1)");
+/* Whose child it is says its row: a restart may have passed it on. */
+#define PARENT_ROW "{from} WHERE subject = (SELECT c.parent FROM hx_run c WHERE c.subject = ?1)"
+DB_STMT(stmt_tell, "run_child_tells", "i", "",
+	"UPDATE hx_run SET due_at = CASE WHEN awaits = 'child' AND definition_version > 0"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.status <> 'PAUSED')"
+	" THEN coalesce(due_at, hx_now_ms()) ELSE due_at END" /* mutant: parent-not-due -> " THEN due_at ELSE due_at END" */
+	PARENT_ROW);
+
+/* The first branch that is done is the winner, whoever is done later; of several that are at once, any. */
+DB_STMT(stmt_win, "run_child_wins", "ii", "",
+	"UPDATE hx_run SET winner = coalesce(winner, ?2)" /* mutant: winner-overwritten -> "UPDATE hx_run SET winner = ?2" */
+	PARENT_ROW);
 
 DB_STMT(stmt_heard, "run_child_heard", "it", "",
 	"UPDATE hx_run SET asked = CASE WHEN asked = 'cancel' THEN 'cancelling' END WHERE subject = ?1 AND asked = ?2");
@@ -86,9 +92,6 @@ DB_STMT(stmt_parts, "run_read_parts", "i", "it",
 DB_STMT(stmt_parts_due, "run_parts_due", "it", "",
 	"UPDATE hx_run SET due_at = hx_now_ms() WHERE around = ?1 AND awaits = ?2"
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_run.subject AND s.owner IS NULL AND s.status <> 'PAUSED')");
-
-DB_STMT(stmt_guard, "run_child_guard", "it", "i",
-	"SELECT {ord}1 FROM hx_run r{join} WHERE r.subject = ?1 AND (r.asked IS NULL OR r.asked <> 'fail' OR ?2 = 'fail')");
 
 DB_STMT(stmt_no_more, "run_children_guard", "i", "i",
 	"SELECT CAST(1 AS bigint) FROM hx_run r WHERE r.subject = ?1"
@@ -193,12 +196,14 @@ void run_child_ended(struct unit *unit, const struct run_row *row, const char *t
 {
 	bool done = slice_is(slice_str(to), RUN_COMPLETED), failed = slice_is(slice_str(to), RUN_FAILED);
 
-	unit_touch(unit, row->parent);
+	unit_share(unit, row->parent); /* many may end at once: whoever of them is written, it is due */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_ended, db_int(row->subject),
 		 db_str(done     ? CHILD_DONE
 			: failed ? CHILD_FAILED
 				 : CHILD_CANCELLED));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->subject), db_int(done ? row->parent_n : -1));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->subject));
+	if (done && row->around) /* a branch, perhaps one of those of which any will do */
+		UNIT_ADD(unit, UNIT_ANY, &stmt_win, db_int(row->subject), db_int(row->parent_n));
 	function_due(unit, row->parent); /* if it is one */
 	unit_wake(unit, RUN_TOPIC);
 }
@@ -219,10 +224,11 @@ void run_child_heard(struct unit *unit, const struct run_row *row)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_heard, db_int(row->subject), db_text(row->asked));
 }
 
-void run_child_guard(struct unit *unit, const struct run_row *row)
+int run_child_knows(const struct run_row *row)
 {
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_guard, db_int(row->subject),
-		 db_text(row->asked.p ? row->asked : slice_str("")));
+	if (!row->parent)
+		return CHILD_NONE;
+	return row->asked.p && slice_is(row->asked, CHILD_ASKED_FAIL) ? CHILD_TOLD : CHILD_UNTOLD;
 }
 
 void run_children_guard(struct unit *unit, const struct run_row *row)

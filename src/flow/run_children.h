@@ -101,8 +101,8 @@ void run_child_heard(struct unit *unit, const struct run_row *row);
 extern const struct due_source run_asked_source;
 /* In the move of a child that makes children itself: LOST when its tree is being cancelled. */
 void run_children_guard(struct unit *unit, const struct run_row *row);
-/* In the move of a child: LOST when it is to fail, and who holds it has not read that. */
-void run_child_guard(struct unit *unit, const struct run_row *row);
+/* For the move of a child (struct stride): LOST when it is to fail, and who holds it has not read that. */
+int run_child_knows(const struct run_row *row);
 
 /* What the parent's task knows of the children of a step. */
 struct run_kids {

@@ -101,7 +101,8 @@ static const struct run_step *begun_step(const struct run_drive *d)
 static void add_guard(const struct run_drive *d, struct unit *unit)
 {
 	struct move move = {d->row.subject, d->row.status, d->move.to};
-	struct stride stride = {.transitions = d->move.transitions, .doubt = d->move.doubt};
+	struct stride stride = {
+		.transitions = d->move.transitions, .doubt = d->move.doubt, .child = run_child_knows(&d->row)};
 
 	DEBUG_ASSERT(ways_lead(&run_ways, "a node", slice_str(move.from), slice_str(move.to)));
 	if (d->move.keeps)
@@ -233,8 +234,6 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 
 	add_guard(d, unit);
 	run_add_slot(d, unit); /* mutant: slot-outside-the-claim */
-	if (d->row.parent)
-		run_child_guard(unit, &d->row);
 	if (d->row.parent && move->brood.rows.p)
 		run_children_guard(unit, &d->row);
 	if (d->row.around && (move->event_step || (move->write == RUN_WRITES_REST && move->awaits.p)))

@@ -85,23 +85,30 @@ DB_STMT(stmt_take_over, "subject_take_over", "ttiiitii", "ii",
 #define HELD_FOR                                                                                                       \
 	", owner = CASE WHEN ?9 > 0 THEN ?6 END, until = CASE WHEN ?9 > 0 THEN hx_now_ms() + ?9 END, doubt = ?10"
 
-DB_STMT(stmt_seize, "subject_seize", "ttiiitiiii", "ii",
-	CHANGE_FORMS(CHANGE_BY("?8", "fence + 1") HELD_FOR
-		     ", fence = fence + 1"
-		     "{from} WHERE id = ?7"
-		     " AND (owner IS NULL OR until <= hx_now_ms())" /* mutant: seize-until */
-		     " AND version = ?3" /* mutant: seize-version */
-		     " AND status = ?2", /* mutant: seize-status -> , */
-		     "version, fence"));
+/* ?11: it has a parent, and who writes knows what that has asked of it (CHILD_TOLD). Else who is to fail loses, and reads again. */
+#define UNLESS_TO_FAIL                                                                                                 \
+	" AND (?11 = 2 OR NOT EXISTS (SELECT 1 FROM hx_run r WHERE r.subject = ?7 AND r.asked = 'fail'))" /* mutant: child-goes-on -> " AND ?11 > 0" */
 
-DB_STMT(stmt_advance, "subject_advance", "ttiiitiiii", "ii",
-	.fenced = true,
-	CHANGE_FORMS(CHANGE_BY("?8", "fence") HELD_FOR
-		     "{from} WHERE id = ?7"
-		     " AND fence = ?3" /* mutant: advance-fence */
-		     " AND status = ?2" /* mutant: advance-status */
-		     " AND owner IS NOT NULL", /* mutant: advance-owner -> , */
-		     "version, fence"));
+#define SEIZE(more)                                                                                                    \
+	CHANGE_FORMS(CHANGE_BY("?8", "fence + 1") HELD_FOR                                                             \
+		     ", fence = fence + 1"                                                                             \
+		     "{from} WHERE id = ?7"                                                                            \
+		     " AND (owner IS NULL OR until <= hx_now_ms())" /* mutant: seize-until */                     \
+		     " AND version = ?3" /* mutant: seize-version */                                              \
+		     " AND status = ?2" /* mutant: seize-status */                                                \
+		     more, "version, fence")
+DB_STMT(stmt_seize, "subject_seize", "ttiiitiiii", "ii", SEIZE(""));
+DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLESS_TO_FAIL));
+
+#define ADVANCE(more)                                                                                                  \
+	CHANGE_FORMS(CHANGE_BY("?8", "fence") HELD_FOR                                                                 \
+		     "{from} WHERE id = ?7"                                                                            \
+		     " AND fence = ?3" /* mutant: advance-fence */                                                \
+		     " AND status = ?2" /* mutant: advance-status */                                              \
+		     " AND owner IS NOT NULL" /* mutant: advance-owner */                                         \
+		     more, "version, fence")
+DB_STMT(stmt_advance, "subject_advance", "ttiiitiiii", "ii", .fenced = true, ADVANCE(""));
+DB_STMT(stmt_advance_child, "subject_advance_child", "ttiiitiiiii", "ii", .fenced = true, ADVANCE(UNLESS_TO_FAIL));
 
 DB_STMT(stmt_shift, "subject_shift", "ttiiitii", "ii",
 	CHANGE_FORMS(CHANGE("fence")
@@ -220,7 +227,7 @@ void subject_add_note(struct unit *unit, int64_t subject, const struct history_n
 
 /* What a change has beside the seven that all have, in the order of its statement's parameters. */
 struct extras {
-	int64_t first, second, third;
+	int64_t first, second, third, fourth;
 };
 
 /* The guarded write, its history row in the same unit, and a wake for whoever watches the subject. */
@@ -230,7 +237,7 @@ static void add_change(struct unit *unit, const struct db_stmt *stmt, const stru
 	const struct db_value params[] = {db_str(move->to),      db_str(move->from),   db_int(guard),
 					  db_int(stamp->op),     db_int(stamp->at.ms), db_str(stamp->node),
 					  db_int(move->subject), db_int(extras.first), db_int(extras.second),
-					  db_int(extras.third)};
+					  db_int(extras.third),  db_int(extras.fourth)};
 
 	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
@@ -268,19 +275,19 @@ void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t sub
 
 static struct extras extras_of(const struct stride *stride)
 {
-	return (struct extras){stride->transitions, stride->lease_ms, stride->doubt};
+	return (struct extras){stride->transitions, stride->lease_ms, stride->doubt, stride->child};
 }
 
 void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   const struct stride *stride)
 {
-	add_change(unit, &stmt_seize, stamp, move, version, extras_of(stride));
+	add_change(unit, stride->child ? &stmt_seize_child : &stmt_seize, stamp, move, version, extras_of(stride));
 }
 
 void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
 		     const struct stride *stride)
 {
-	add_change(unit, &stmt_advance, stamp, move, fence, extras_of(stride));
+	add_change(unit, stride->child ? &stmt_advance_child : &stmt_advance, stamp, move, fence, extras_of(stride));
 }
 
 void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version, bool settles)

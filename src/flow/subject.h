@@ -102,10 +102,12 @@ void subject_answered(struct unit *unit, int64_t subject, int64_t effort);
  * A move that stands for several transitions at once: one history row covers them, the version rises by their number.
  * Both rows: version reached, fence.
  */
+enum { CHILD_NONE, CHILD_UNTOLD, CHILD_TOLD };
 struct stride {
 	int64_t transitions;
 	int64_t lease_ms; /* the writer holds the subject after it, for so long from then on; 0: nobody does */
 	bool doubt;       /* what was begun under the claim may have been done, and it is not known */
+	int child;        /* a run with a parent: has it read that it is to fail? Who has not, and is, is LOST */
 };
 /* LOST: the version is another by now, or somebody holds it. */
 void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,

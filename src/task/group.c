@@ -7,10 +7,17 @@
 /* Subjects of the units so far, in an open table: 4 slots for each that can be named. */
 enum { SLOTS = 4 * GROUP_UNITS_MAX * UNIT_SUBJECTS_MAX };
 
+/* How those that were chosen have a subject. */
+enum taken_how {
+	TAKEN_ALONE,  /* or one that was not chosen wants it: nobody overtakes */
+	TAKEN_SERIAL, /* all of them are serial */
+	TAKEN_SHARED, /* all of them are plain, and share it (unit_share) */
+};
+
 struct taken {
 	int64_t subject;
 	uint32_t round;
-	bool shared; /* only serial units touch it, and all of them were chosen */
+	enum taken_how how;
 };
 
 static _Thread_local struct taken taken[SLOTS];
@@ -25,19 +32,26 @@ static struct taken *group_slot_of(int64_t subject)
 	return &taken[slot];
 }
 
-static bool may_join(const struct unit *unit, bool *ret_shares)
+static enum taken_how how_taken(const struct unit *unit, unsigned s)
 {
-	bool serial = unit_is_serial(unit);
+	if (unit_is_serial(unit))
+		return TAKEN_SERIAL;
+	return unit->shared >> s & 1 ? TAKEN_SHARED : TAKEN_ALONE;
+}
 
-	*ret_shares = false;
+/* *ret_after_others: of one of its subjects, by its lines. */
+static bool may_join(const struct unit *unit, bool *ret_after_others)
+{
+	*ret_after_others = false;
 	for (unsigned s = 0; s < unit->subjects_n; s++) {
 		const struct taken *slot = group_slot_of(unit->subjects[s]);
-		bool met = slot->round == taken_round, may = !met;
+		enum taken_how how = how_taken(unit, s);
+		bool met = slot->round == taken_round, joins = how != TAKEN_ALONE && slot->how == how, may = !met;
 
-		may |= serial && slot->shared; /* mutant: plain-beside-serial -> may |= slot->shared; */
+		may |= joins; /* mutant: plain-beside-serial -> may |= slot->how != TAKEN_ALONE; */
 		if (!may)
 			return false;
-		*ret_shares |= met;
+		*ret_after_others |= met && how == TAKEN_SERIAL;
 	}
 	return true;
 }
@@ -47,7 +61,7 @@ static void take_subjects(const struct unit *unit, bool chosen)
 	for (unsigned s = 0; s < unit->subjects_n; s++) {
 		struct taken *slot = group_slot_of(unit->subjects[s]);
 
-		*slot = (struct taken){unit->subjects[s], taken_round, chosen && unit_is_serial(unit)};
+		*slot = (struct taken){unit->subjects[s], taken_round, chosen ? how_taken(unit, s) : TAKEN_ALONE};
 	}
 }
 
@@ -56,11 +70,11 @@ struct by_lines {
 	size_t serial_n, together_n;
 };
 
-static bool has_room(struct by_lines *by_lines, const struct unit *unit, bool shares)
+static bool has_room(struct by_lines *by_lines, const struct unit *unit, bool after_others)
 {
 	if (unit->together)
 		return by_lines->together_n++ < GROUP_TOGETHER_MAX;
-	return !shares || by_lines->serial_n++ < GROUP_SERIAL_MAX;
+	return !after_others || by_lines->serial_n++ < GROUP_SERIAL_MAX;
 }
 
 size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[])
@@ -76,10 +90,10 @@ size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subj
 		taken_round = 1;
 	}
 	for (size_t i = 0; i < n && picked_n < max; i++) {
-		bool shares, may = true;
+		bool after_others, may = true;
 
 		if (one_unit_per_subject) {
-			may = may_join(pending[i], &shares) && has_room(&by_lines, pending[i], shares);
+			may = may_join(pending[i], &after_others) && has_room(&by_lines, pending[i], after_others);
 			take_subjects(pending[i], may);
 		}
 		if (may)

@@ -3,8 +3,8 @@
  * with a connection of its own for the pulse, so that a renewal never waits behind a long group; and what is the user's is
  * done aside (aside.h).
  *
- * A subject always hashes to the same lane of a node, so two tasks of one node never fight over a row in the
- * store. Across nodes they may; that is what the guards are for.
+ * A subject always hashes to the same lane of a node, and what touches another in the end goes to that one's (struct due), so two
+ * tasks of one node hardly ever fight over a row in the store. Across nodes they may; that is what the guards are for.
  */
 #pragma once
 

@@ -29,7 +29,7 @@ static const struct db_stmt stmt_scan = {
 
 static const struct due_source source = {.name = "open", .topic = TOPIC, .poll_ms = 1000000, .found = &stmt_scan};
 
-static bool begin(void *context, int64_t subject)
+static bool begin(void *context, struct due due)
 {
 	bool refused;
 
@@ -38,7 +38,7 @@ static bool begin(void *context, int64_t subject)
 	refused = refuse_n > 0;
 	refuse_n -= refused;
 	if (!refused)
-		begun[begun_n++] = subject;
+		begun[begun_n++] = due.subject;
 	pthread_cond_broadcast(&news);
 	pthread_mutex_unlock(&meeting);
 	return !refused;

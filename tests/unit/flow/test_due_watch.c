@@ -33,9 +33,25 @@ static void what_is_due_is_told(void **state)
 	hand_rows(&h, 3, 1, (const struct db_value[]){db_int(5), db_int(4), db_int(9)});
 	hand_assert_done(&h, HX_OK);
 	assert_int_equal(w.found_n, 3);
-	assert_int_equal(w.found[0], 5);
-	assert_int_equal(w.found[1], 4);
-	assert_int_equal(w.found[2], 9);
+	assert_int_equal(w.found[0].subject, 5);
+	assert_int_equal(w.found[1].subject, 4);
+	assert_int_equal(w.found[2].subject, 9);
+	assert_int_equal(w.found[2].beside, 9);
+}
+
+static void beside_whom_is_told(void **state)
+{
+	struct due_watch w;
+	struct hand h;
+
+	(void)state;
+	begin(&h, &w);
+	hand_rows(&h, 2, 2, (const struct db_value[]){db_int(5), db_int(4), db_int(9), db_int(9)});
+	hand_assert_done(&h, HX_OK);
+	assert_int_equal(w.found_n, 2);
+	assert_int_equal(w.found[0].subject, 5);
+	assert_int_equal(w.found[0].beside, 4);
+	assert_int_equal(w.found[1].beside, 9);
 }
 
 static void it_sleeps_until_the_next_is_due(void **state)
@@ -117,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_due_is_told),
+		cmocka_unit_test(beside_whom_is_told),
 		cmocka_unit_test(it_sleeps_until_the_next_is_due),
 		cmocka_unit_test(a_clock_that_runs_ahead_does_not_spin),
 		cmocka_unit_test(a_store_that_is_away_is_asked_again),

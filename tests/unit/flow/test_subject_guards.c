@@ -16,6 +16,9 @@
 #define ENTITY                                                                                                         \
 	FREE "; INSERT INTO hx_entity (subject, workspace, workflow, name, data)"                                      \
 	     " VALUES (1, 'default', 'invoice', 'inv-1', '{}')"
+#define CHILD                                                                                                           \
+	CLAIMED "; INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, created_at)" \
+		" VALUES (1, 'default', 'pack', 1, 'system', '{}', 1000000)"
 #define BUT(assignment) "UPDATE hx_subject SET " assignment
 
 static const struct move from_open = {1, "open", "next"};
@@ -74,6 +77,13 @@ static void seize(struct unit *unit, const struct stamp *stamp)
 static void advance(struct unit *unit, const struct stamp *stamp)
 {
 	subject_advance(unit, stamp, &from_busy, FENCE, &keeps);
+}
+
+static void advance_child(struct unit *unit, const struct stamp *stamp)
+{
+	static const struct stride of_child = {.transitions = 1, .lease_ms = LEASE_MS, .child = CHILD_UNTOLD};
+
+	subject_advance(unit, stamp, &from_busy, FENCE, &of_child);
 }
 
 static void shift(struct unit *unit, const struct stamp *stamp)
@@ -161,6 +171,7 @@ static const struct guard guards[] = {
 	{"take-over-status", LAPSED, BUT("status = 'other'"), take_over, NULL},
 	{"seize-status", FREE, BUT("status = 'paid'"), seize, NULL},
 	{"advance-owner", CLAIMED, BUT("owner = NULL, until = NULL"), advance, NULL},
+	{"child-goes-on", CHILD, "UPDATE hx_run SET asked = 'fail'", advance_child, NULL},
 	{"shift-status", FREE, BUT("status = 'paid'"), shift, NULL},
 	{"shift-owner", CLAIMED, BUT("owner = NULL, until = NULL"), shift_whoever_holds, NULL},
 	{"shift-unheld", FREE, BUT("owner = 'there', until = 1000500"), shift_unheld, NULL},

@@ -26,7 +26,7 @@ static void make_serial(struct unit *unit, char how)
 }
 
 /*
- * Unit i touches these subjects, "ab" for the subjects 'a' and 'b'. With a '+' it is serial, because it can lose after its first line;
+ * Unit i touches these subjects, "ab" for the subjects 'a' and 'b'; it shares 'a' as "A". With a '+' it is serial, because it can lose after its first line;
  * with a '*', because it can be done together with others. Returns the picked indices as letters.
  */
 static const char *pick(const char *const subjects[], size_t n, bool one_per_subject, size_t max)
@@ -39,6 +39,8 @@ static const char *pick(const char *const subjects[], size_t n, bool one_per_sub
 		for (const char *s = subjects[i]; *s; s++) {
 			if (*s >= 'a')
 				unit_touch(&many[i], *s);
+			else if (*s >= 'A')
+				unit_share(&many[i], *s - 'A' + 'a');
 			else
 				make_serial(&many[i], *s);
 		}
@@ -82,6 +84,21 @@ static void serial_units_share_a_subject(void **state)
 	}
 	assert_int_equal(strlen(pick(by_lines, 2 * GROUP_SERIAL_MAX, true, 512)), 1 + GROUP_SERIAL_MAX);
 	assert_int_equal(strlen(pick(together, 2 * GROUP_SERIAL_MAX, true, 512)), 2 * GROUP_SERIAL_MAX);
+}
+
+/* Children that end at once tell their parent in one set. Who touches it for himself goes with none of them. */
+static void plain_units_may_share_a_subject(void **state)
+{
+	(void)state;
+	assert_string_equal(PICK(true, 512, "bA", "cA", "dA"), "012");
+	assert_string_equal(PICK(true, 512, "bA", "bA", "cA"),
+			    "0"); /* two of one child: the third does not overtake on a */
+	assert_string_equal(PICK(true, 512, "A", "a", "A"), "0");
+	assert_string_equal(PICK(true, 512, "a", "A"), "0");
+	assert_string_equal(PICK(true, 512, "Aa", "A"), "0"); /* touched besides */
+	assert_string_equal(PICK(true, 512, "A+", "A", "b"), "02");
+	assert_string_equal(PICK(true, 512, "A", "A+", "A+"), "0");
+	assert_string_equal(PICK(true, 512, "A+", "a+"), "01");
 }
 
 /* Where accounts cannot pay for all of them each runs by its lines, for which all others wait. */
@@ -207,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_unit_of_a_subject),
 		cmocka_unit_test(serial_units_share_a_subject),
+		cmocka_unit_test(plain_units_may_share_a_subject),
 		cmocka_unit_test(units_that_can_be_together_are_so_many),
 		cmocka_unit_test(what_is_the_users_shares_nothing),
 		cmocka_unit_test(who_waits_blocks_those_behind),
