@@ -505,6 +505,13 @@ static void stall(struct sim *sim, unsigned i)
 	pass_time(sim, CUT_NOT_DONE, /* paused= */ true);
 }
 
+static void hear(struct sim *sim, struct sim_edge edge)
+{
+	end_act(sim, edge.who, edge.how);
+	if (edge.mask)
+		stall(sim, edge.who);
+}
+
 /* Of a user's scenario: what nobody has to wait for. */
 static void go_on(struct sim *sim)
 {
@@ -544,9 +551,7 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 		sim_resolve(sim, edge.how);
 		break;
 	case EDGE_ACT:
-		end_act(sim, edge.who, edge.how);
-		if (edge.mask)
-			stall(sim, edge.who);
+		hear(sim, edge);
 		break;
 	case EDGE_BEAT:
 		beat(sim, edge.who, edge.how);
