@@ -30,6 +30,7 @@ static const struct {
 	{"POST /api/v1/jobs/claim", "{'queues':['q'],'owner':'w','max':10,'leaseMs':60000,'waitMs':0}"},
 	{"POST /api/v1/functions/claim", "{'worker':'w','functions':[{'name':'fn','version':'1'}]}"},
 	{"POST /api/v1/functions/runs/{id}/journal", "{'worker':'w','fence':1,'seq':0}"},
+	{"POST /api/v1/functions/journal", "{'calls':[{'run':'run_1','call':{'worker':'w','fence':1,'seq':0}}]}"},
 	{"POST /api/v1/jobs/{id}/heartbeat", "{'owner':'w','fence':1,'leaseMs':60000}"},
 	{"POST /api/v1/jobs/{id}/complete", "{'owner':'w','fence':1}"},
 	{"POST /api/v1/jobs/{id}/fail", "{'owner':'w','fence':1,'error':'no'}"},
@@ -146,6 +147,19 @@ static void walk_what_both_have(struct scene *scene)
 		assert_nothing_of_alpha(must(scene, "GET", paths[i], key_of(BETA, API_KEY_READ), NULL, 200), paths[i]);
 }
 
+/* A call among many names its run in the body. */
+static void walk_calls_among_many(struct scene *scene)
+{
+	static const char path[] = "/api/v1/functions/journal";
+	struct reply *reply;
+	char body[300];
+
+	snprintf(body, sizeof body, "{'calls':[{'run':'%s','call':{'worker':'w','fence':1,'seq':0}}]}", world.function);
+	reply = must(scene, "POST", path, key_of(BETA, API_KEY_WORKER), body, 200);
+	assert_non_null(strstr(reply->body, "\"status\":404,"));
+	assert_nothing_of_alpha(reply, path);
+}
+
 static void walk_route(struct scene *scene, const struct route *route, const char *key, const char *who, int wanted)
 {
 	int subjects_n = names_a_subject(route->pattern) ? SUBJECTS : 1;
@@ -231,6 +245,7 @@ static void test_every_route_with_every_key(void **state)
 		snprintf(who, sizeof who, "beta's key, %s", scope_options[scope]);
 		walk_all(scene, key_of(BETA, scope), who, a_key_may, BETA, scope);
 	}
+	walk_calls_among_many(scene);
 	walk_what_both_have(scene);
 	must(scene, "POST", "/api/v1/batches", key_of(BETA, API_KEY_ADMIN),
 	     "{'workflow':'pack','account':'canary-alpha','items':[{'input':1,'cost':1}]}", 404);
@@ -280,6 +295,7 @@ static bool is_for_workers(const struct route *route)
 		"POST /api/v1/functions/claim",
 		"GET /api/v1/functions/runs/{id}/journal",
 		"POST /api/v1/functions/runs/{id}/journal",
+		"POST /api/v1/functions/journal",
 	};
 	char call[200];
 
