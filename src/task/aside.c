@@ -35,6 +35,7 @@ struct aside {
 	pthread_mutex_t mutex;
 	pthread_cond_t arrived[PLACES];
 	struct shares shares;
+	struct group_table table;
 	int64_t stop_ns; /* 0: none */
 	bool ending;
 	size_t workers_n;
@@ -192,7 +193,7 @@ static void take_together(struct worker *w, struct share *share)
 			looked_at[n] = e;
 			units[n++] = &e->unit;
 		}
-	w->n = group_pick(units, n, /* one_unit_per_subject= */ true, ASIDE_TOGETHER, picked);
+	w->n = group_pick(&w->aside->table, units, n, ASIDE_TOGETHER, picked);
 	for (struct errand **at = &line->first; p < w->n;) {
 		if (*at == looked_at[picked[p]]) /* cppcheck-suppress uninitvar */
 			w->errands[p++] = shares_cut(&w->aside->shares, share, w->place, at);

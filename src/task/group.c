@@ -4,32 +4,13 @@
 #define TRIES_TOGETHER 2
 #define TRIES_ALONE 4
 
-/* Subjects of the units so far, in an open table: 4 slots for each that can be named. */
-enum { SLOTS = 4 * GROUP_UNITS_MAX * UNIT_SUBJECTS_MAX };
-
-/* How those that were chosen have a subject. */
-enum taken_how {
-	TAKEN_ALONE,  /* or one that was not chosen wants it: nobody overtakes */
-	TAKEN_SERIAL, /* all of them are serial */
-	TAKEN_SHARED, /* all of them are plain, and share it (unit_share) */
-};
-
-struct taken {
-	int64_t subject;
-	uint32_t round;
-	enum taken_how how;
-};
-
-static _Thread_local struct taken taken[SLOTS];
-static _Thread_local uint32_t taken_round;
-
-static struct taken *group_slot_of(int64_t subject)
+static struct taken *group_slot_of(struct group_table *table, int64_t subject)
 {
-	size_t slot = (size_t)((uint64_t)subject * 0x9e3779b97f4a7c15u >> 40) % SLOTS;
+	size_t slot = (size_t)((uint64_t)subject * 0x9e3779b97f4a7c15u >> 40) % GROUP_SLOTS;
 
-	while (taken[slot].round == taken_round && taken[slot].subject != subject)
-		slot = (slot + 1) % SLOTS;
-	return &taken[slot];
+	while (table->taken[slot].round == table->round && table->taken[slot].subject != subject)
+		slot = (slot + 1) % GROUP_SLOTS;
+	return &table->taken[slot];
 }
 
 static enum taken_how how_taken(const struct unit *unit, unsigned s)
@@ -40,13 +21,13 @@ static enum taken_how how_taken(const struct unit *unit, unsigned s)
 }
 
 /* *ret_after_others: of one of its subjects, by its lines. */
-static bool may_join(const struct unit *unit, bool *ret_after_others)
+static bool may_join(struct group_table *table, const struct unit *unit, bool *ret_after_others)
 {
 	*ret_after_others = false;
 	for (unsigned s = 0; s < unit->subjects_n; s++) {
-		const struct taken *slot = group_slot_of(unit->subjects[s]);
+		const struct taken *slot = group_slot_of(table, unit->subjects[s]);
 		enum taken_how how = how_taken(unit, s);
-		bool met = slot->round == taken_round, joins = how != TAKEN_ALONE && slot->how == how, may = !met;
+		bool met = slot->round == table->round, joins = how != TAKEN_ALONE && slot->how == how, may = !met;
 
 		may |= joins; /* mutant: plain-beside-serial -> may |= slot->how != TAKEN_ALONE; */
 		if (!may)
@@ -56,12 +37,12 @@ static bool may_join(const struct unit *unit, bool *ret_after_others)
 	return true;
 }
 
-static void take_subjects(const struct unit *unit, bool chosen)
+static void take_subjects(struct group_table *table, const struct unit *unit, bool chosen)
 {
 	for (unsigned s = 0; s < unit->subjects_n; s++) {
-		struct taken *slot = group_slot_of(unit->subjects[s]);
+		struct taken *slot = group_slot_of(table, unit->subjects[s]);
 
-		*slot = (struct taken){unit->subjects[s], taken_round, chosen ? how_taken(unit, s) : TAKEN_ALONE};
+		*slot = (struct taken){unit->subjects[s], table->round, chosen ? how_taken(unit, s) : TAKEN_ALONE};
 	}
 }
 
@@ -77,7 +58,7 @@ static bool has_room(struct by_lines *by_lines, const struct unit *unit, bool af
 	return !after_others || by_lines->serial_n++ < GROUP_SERIAL_MAX;
 }
 
-size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[])
+size_t group_pick(struct group_table *table, struct unit *const pending[], size_t n, size_t max, size_t picked[])
 {
 	size_t picked_n = 0;
 	struct by_lines by_lines = {0};
@@ -85,16 +66,17 @@ size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subj
 	ASSERT(max <= GROUP_UNITS_MAX);
 	if (n > 2 * GROUP_UNITS_MAX)
 		n = 2 * GROUP_UNITS_MAX; /* those further back wait: keeps the table at most half full */
-	if (++taken_round == 0) {
-		memset(taken, 0, sizeof taken);
-		taken_round = 1;
+	if (table && ++table->round == 0) {
+		memset(table, 0, sizeof *table);
+		table->round = 1;
 	}
 	for (size_t i = 0; i < n && picked_n < max; i++) {
 		bool after_others, may = true;
 
-		if (one_unit_per_subject) {
-			may = may_join(pending[i], &after_others) && has_room(&by_lines, pending[i], after_others);
-			take_subjects(pending[i], may);
+		if (table) {
+			may = may_join(table, pending[i], &after_others) &&
+			      has_room(&by_lines, pending[i], after_others);
+			take_subjects(table, pending[i], may);
 		}
 		if (may)
 			picked[picked_n++] = i;

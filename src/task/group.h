@@ -71,13 +71,35 @@ struct group_stats {
 	uint64_t timed_out;   /* units that were ended by their own limit */
 };
 
+/* How those that were chosen have a subject. */
+enum taken_how {
+	TAKEN_ALONE,  /* or one that was not chosen wants it: nobody overtakes */
+	TAKEN_SERIAL, /* all of them are serial */
+	TAKEN_SHARED, /* all of them are plain, and share it (unit_share) */
+};
+
+/*
+ * Subjects of the units so far, in an open table: 4 slots for each that can be named. Zeroed at first, and never cleared: what is of
+ * an earlier round is not there. It is large: whoever picks has one, and not every thread.
+ */
+enum { GROUP_SLOTS = 4 * GROUP_UNITS_MAX * UNIT_SUBJECTS_MAX };
+struct group_table {
+	uint32_t round;
+	struct taken {
+		int64_t subject;
+		uint32_t round;
+		enum taken_how how;
+	} taken[GROUP_SLOTS];
+};
+
 /*
  * Chooses which of the pending units go into the next group, at most max, keeping their order: the indices go
- * into picked[]. With one_unit_per_subject a unit waits when an earlier one, chosen or waiting, touches a
+ * into picked[]. With a table a unit waits when an earlier one, chosen or waiting, touches a
  * subject of its own; but serial units do not wait for serial ones that were chosen, up to GROUP_SERIAL_MAX of them that have to be
- * run line by line. Of those that can be done together there are at most GROUP_TOGETHER_MAX, whatever they touch. Pure.
+ * run line by line. Of those that can be done together there are at most GROUP_TOGETHER_MAX, whatever they touch. Without one (NULL: the store runs them one after the
+ * other) none waits.
  */
-size_t group_pick(struct unit *const pending[], size_t n, bool one_unit_per_subject, size_t max, size_t picked[]);
+size_t group_pick(struct group_table *table, struct unit *const pending[], size_t n, size_t max, size_t picked[]);
 
 void group_init(struct group *group, struct unit *const units[], struct unit_result results[], size_t n);
 /* All that a unit wakes and offers. */

@@ -209,7 +209,7 @@ static size_t gather(struct lane *lane)
 
 	for (struct seat *seat = *at; seat && seat->unit && n < PENDING_LOOKED_AT; seat = seat->next)
 		looked_at[n++] = seat->unit;
-	picked_n = group_pick(looked_at, n, lane->db->driver->one_unit_per_subject, GROUP_UNITS_MAX, picked);
+	picked_n = group_pick(lane_table(lane), looked_at, n, GROUP_UNITS_MAX, picked);
 	for (size_t p = 0; p < picked_n; i++) {
 		struct seat *seat = *at;
 

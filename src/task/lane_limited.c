@@ -159,7 +159,7 @@ static size_t gather(struct lane *lane)
 		lane->group_units[n] = ask_again(lane, lane->group_seats[n]);
 		n++;
 	}
-	picked_n = group_pick(lane->group_units, n, lane->db->driver->one_unit_per_subject, n, picked);
+	picked_n = group_pick(lane_table(lane), lane->group_units, n, n, picked);
 	for (size_t i = 0; i < n; i++) {
 		if (p < picked_n && picked[p] == i) {
 			lane->group_seats[p] = lane->group_seats[i];

@@ -66,7 +66,14 @@ struct lane {
 	struct mono_time tick_next, hurry_by;
 	struct mono_time locked_since; /* another program has the write lock; ns 0: it has not */
 	bool locked_told;
+	struct group_table table; /* of PostgreSQL's lanes; others never touch its memory */
 };
+
+/* What group_pick() wants: a store that runs units one after the other has none. */
+static inline struct group_table *lane_table(struct lane *lane)
+{
+	return lane->db->driver->one_unit_per_subject ? &lane->table : NULL;
+}
 
 static inline size_t lane_bucket(uint64_t key)
 {

@@ -60,6 +60,7 @@ static void all_end_at_once(void **state)
 {
 	struct session *s = *state;
 	static size_t picked[GROUP_UNITS_MAX];
+	static struct group_table table;
 
 	db_close(s->db);
 	s->db = store_open_migrated(s->store);
@@ -67,7 +68,7 @@ static void all_end_at_once(void **state)
 	session_reset(s);
 	for (int64_t n = 0; n < KIDS; n++)
 		add_end(s, n, n % 4 ? "COMPLETED" : "FAILED");
-	assert_int_equal(group_pick(s->units, KIDS, /* one_unit_per_subject= */ true, KIDS, picked), KIDS);
+	assert_int_equal(group_pick(&table, s->units, KIDS, KIDS, picked), KIDS);
 	session_must(s, session_run(s));
 	for (int64_t n = 0; n < KIDS; n++)
 		assert_int_equal(s->result[n].verdict, UNIT_WON);

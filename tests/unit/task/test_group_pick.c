@@ -12,6 +12,7 @@
 static struct unit many[3 * GROUP_UNITS_MAX];
 static struct unit *pending[3 * GROUP_UNITS_MAX];
 static size_t picked[GROUP_UNITS_MAX];
+static struct group_table table;
 
 static const struct db_stmt stmt_line = {.name = "line", .in = "", .out = "", .sql = "SELECT 1"};
 static const struct db_stmt stmt_whole = {.name = "whole", .in = "", .out = "", .sql = "", .set_sql = "SELECT 1"};
@@ -46,7 +47,7 @@ static const char *pick(const char *const subjects[], size_t n, bool one_per_sub
 		}
 		pending[i] = &many[i];
 	}
-	picked_n = group_pick(pending, n, one_per_subject, max, picked);
+	picked_n = group_pick(one_per_subject ? &table : NULL, pending, n, max, picked);
 	for (size_t i = 0; i < picked_n; i++)
 		text[i] = (char)('0' + picked[i]);
 	text[picked_n] = '\0';
@@ -135,7 +136,7 @@ static void what_is_the_users_shares_nothing(void **state)
 		unit_limit(&many[i], 100);
 		pending[i] = &many[i];
 	}
-	assert_int_equal(group_pick(pending, 2, true, 512, picked), 1);
+	assert_int_equal(group_pick(&table, pending, 2, 512, picked), 1);
 }
 
 /* 1 waits for a; 2 must not overtake it on b, nor 3 on c, although neither a nor b nor c is in the group twice. */
@@ -163,7 +164,7 @@ static void a_subject_of_zero_or_below_is_one_like_any_other(void **state)
 		unit_touch(&many[i], subjects[i]);
 		pending[i] = &many[i];
 	}
-	assert_int_equal(group_pick(pending, 7, true, 512, picked), 4);
+	assert_int_equal(group_pick(&table, pending, 7, 512, picked), 4);
 	assert_int_equal(picked[0], 0);
 	assert_int_equal(picked[1], 1);
 	assert_int_equal(picked[2], 3);
@@ -202,11 +203,11 @@ static void far_more_pending_than_a_group_holds(void **state)
 			}
 			pending[i] = &many[i];
 		}
-		size_t picked_n = group_pick(pending, n, true, GROUP_UNITS_MAX, picked);
+		size_t picked_n = group_pick(&table, pending, n, GROUP_UNITS_MAX, picked);
 
 		assert_int_equal(picked_n, pick_naively(n, GROUP_UNITS_MAX, naive));
 		assert_memory_equal(picked, naive, picked_n * sizeof *picked);
-		assert_int_equal(group_pick(pending, n, false, GROUP_UNITS_MAX, picked), GROUP_UNITS_MAX);
+		assert_int_equal(group_pick(NULL, pending, n, GROUP_UNITS_MAX, picked), GROUP_UNITS_MAX);
 		assert_int_equal(picked[GROUP_UNITS_MAX - 1], GROUP_UNITS_MAX - 1);
 	}
 }
