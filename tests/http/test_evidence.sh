@@ -52,7 +52,7 @@ def walk(dir, url):
 		subjects = {name: noun for noun, names in {
 			"run": scene.runs.values(), "batch": (scene.batch, scene.film, scene.held), "job": (scene.job,), "schedule": (schedule,),
 			"entity": ("entity:invoice:inv-100", f"entity:invoice:{evil}"), "account": ("account:alice", "account:<b>bob</b>")}.items() for name in names}
-		assert len(subjects) == 20, len(subjects)
+		assert len(subjects) == 21, len(subjects)
 		for subject, noun in subjects.items():
 			e = evidence(dir, hapax, subject)
 			text = (dir / "e.json").read_bytes()
