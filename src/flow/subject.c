@@ -89,13 +89,14 @@ DB_STMT(stmt_take_over, "subject_take_over", "ttiiitii", "ii",
 #define UNLESS_TO_FAIL                                                                                                 \
 	" AND (?11 = 2 OR NOT EXISTS (SELECT 1 FROM hx_run r WHERE r.subject = ?7 AND r.asked = 'fail'))" /* mutant: child-goes-on -> " AND ?11 > 0" */
 
+/* clang-format off */
 #define SEIZE(more)                                                                                                    \
 	CHANGE_FORMS(CHANGE_BY("?8", "fence + 1") HELD_FOR                                                             \
 		     ", fence = fence + 1"                                                                             \
 		     "{from} WHERE id = ?7"                                                                            \
-		     " AND (owner IS NULL OR until <= hx_now_ms())" /* mutant: seize-until */                     \
-		     " AND version = ?3" /* mutant: seize-version */                                              \
-		     " AND status = ?2" /* mutant: seize-status */                                                \
+		     " AND (owner IS NULL OR until <= hx_now_ms())" /* mutant: seize-until */                          \
+		     " AND version = ?3" /* mutant: seize-version */                                                   \
+		     " AND status = ?2" /* mutant: seize-status */                                                     \
 		     more, "version, fence")
 DB_STMT(stmt_seize, "subject_seize", "ttiiitiiii", "ii", SEIZE(""));
 DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLESS_TO_FAIL));
@@ -103,12 +104,13 @@ DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLE
 #define ADVANCE(more)                                                                                                  \
 	CHANGE_FORMS(CHANGE_BY("?8", "fence") HELD_FOR                                                                 \
 		     "{from} WHERE id = ?7"                                                                            \
-		     " AND fence = ?3" /* mutant: advance-fence */                                                \
-		     " AND status = ?2" /* mutant: advance-status */                                              \
-		     " AND owner IS NOT NULL" /* mutant: advance-owner */                                         \
+		     " AND fence = ?3" /* mutant: advance-fence */                                                     \
+		     " AND status = ?2" /* mutant: advance-status */                                                   \
+		     " AND owner IS NOT NULL" /* mutant: advance-owner */                                              \
 		     more, "version, fence")
 DB_STMT(stmt_advance, "subject_advance", "ttiiitiiii", "ii", .fenced = true, ADVANCE(""));
 DB_STMT(stmt_advance_child, "subject_advance_child", "ttiiitiiiii", "ii", .fenced = true, ADVANCE(UNLESS_TO_FAIL));
+/* clang-format on */
 
 DB_STMT(stmt_shift, "subject_shift", "ttiiitii", "ii",
 	CHANGE_FORMS(CHANGE("fence")

@@ -9,6 +9,7 @@ FIXTURE_TESTS(family_child_failed, FIXTURE_FAMILY_CHILD_FAILED)
 FIXTURE_TESTS(family_cancelled, FIXTURE_FAMILY_CANCELLED)
 FIXTURE_TESTS(family_cancelled_at_work, FIXTURE_FAMILY_CANCELLED_AT_WORK)
 FIXTURE_TESTS(family_paused, FIXTURE_FAMILY_PAUSED)
+FIXTURE_TESTS(family_failed, FIXTURE_FAMILY_FAILED)
 
 int main(int argc, char **argv)
 {
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(whole_family_cancelled),
 		cmocka_unit_test(whole_family_cancelled_at_work),
 		cmocka_unit_test(whole_family_paused),
+		cmocka_unit_test(whole_family_failed),
 	};
 	const struct CMUnitTest others[] = {
 		cmocka_unit_test(stepwise_family_new),
@@ -31,6 +33,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stepwise_family_cancelled),
 		cmocka_unit_test(stepwise_family_cancelled_at_work),
 		cmocka_unit_test(stepwise_family_paused),
+		cmocka_unit_test(stepwise_family_failed),
 	};
 	int failed;
 

@@ -545,6 +545,8 @@ static const struct {
 				      .steps = {run_make_family, run_seize, run_cancel}},
 	[FIXTURE_FAMILY_CANCELLED_AT_WORK] = {.name = "run cancelled with a child at work",
 					      .steps = {run_make_family, run_seize, run_child_take, run_cancel}},
+	[FIXTURE_FAMILY_FAILED] = {.name = "run that its child has failed",
+				   .steps = {run_make_family, run_seize, run_child_take, run_child_fails, run_seize}},
 	[FIXTURE_FAMILY_PAUSED] = {.name = "run paused with a child", .steps = {run_make_family, run_seize, run_pause}},
 };
 

@@ -170,6 +170,7 @@ enum fixture {
 	FIXTURE_FAMILY_CANCELLED, /* the child has not heard of it */
 	FIXTURE_FAMILY_CANCELLED_AT_WORK,
 	FIXTURE_FAMILY_PAUSED,
+	FIXTURE_FAMILY_FAILED, /* by its child */
 	FIXTURE_COUNT
 };
 

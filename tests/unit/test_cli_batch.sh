@@ -56,7 +56,7 @@ exits 2 batch start render --account ann --items nowhere && complains "nowhere c
 	complains "batch add wants --items" && ! complains needed && exits 0 batch add --help && says "standard input; needed" && ! says "needed with" && "$hapax" batch start render --account ann --items - <bad.json >out 2>err; [ $? -eq 2 ] && complains "standard input:1: "
 result files_that_are_not_there
 exits 2 batch start && exits 2 batch start render && complains "wants --account and --items" && exits 2 batch start render --items ten.jsonl &&
-	exits 2 batch start batch_0000000000001 --hold && complains "--key and --hold are for a new batch" &&
+	exits 2 batch start batch_0000000000001 --hold && complains "--key, --data and --hold are for a new batch" &&
 	exits 2 batch start render --account ann --items ten.jsonl --hold --wait && complains "--hold and --wait" &&
 	exits 2 batch start render --account ann --items ten.jsonl --wait 5 && complains '--wait: "5" is not a duration' &&
 	exits 2 batch start render --account ann --items ten.jsonl --wait= && exits 2 batch resolve batch_0000000000001 0 maybe && complains "done or not_done"

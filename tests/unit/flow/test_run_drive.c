@@ -138,7 +138,8 @@ static void test_probe_finds_out(void **state)
 	assert_string_equal(fixture.calls, "asked/a/0 #1; ask/a/0/probe/ask #1; asked/b/0 #1; ");
 	assert_run(w, "COMPLETED v6, step 2 attempt 0 -> null",
 		   "0 COMPLETED {\"id\":4}, 1 COMPLETED {\"outcome\":\"done\",\"output\":{\"id\":4}}");
-	sql(w, "DELETE FROM hx_run; DELETE FROM hx_run_step; DELETE FROM hx_subject; DELETE FROM hx_history; DELETE FROM hx_note");
+	sql(w,
+	    "DELETE FROM hx_run; DELETE FROM hx_run_step; DELETE FROM hx_subject; DELETE FROM hx_history; DELETE FROM hx_note");
 	fixture.calls[0] = '\0';
 	create(w, "{}");
 	assert_int_equal(drive(w, not_done), HX_OK);
