@@ -19,19 +19,32 @@ function work(o) {
   let freed = () => {};
 
   // Where many runs are under way their calls go together: those that are there at the same moment, in one request, two of which are out at a time.
+  // Once: what has no answer so goes alone when it is sent again, and so do all others for the time of a lease. One that hangs does not hold up the rest.
   const queue = [], few = 8, long = 8000;
-  let out = 0;
-  worker.once = (method, path, text, how) => active.size < few || text.length > long ? api.once(method, path, text, how)
-    : new Promise((resolve, reject) => { if (queue.push({ method, path, text, how, resolve, reject }) === 1) setImmediate(flush); });
+  let out = 0, apart = 0;
+  const alone = ({ method, path, text, how, resolve, reject }) => api.once(method, path, text, how).then(resolve, reject);
+  worker.once = (method, path, text, how) => {
+    const { again } = how;
+    how.again = true;
+    return again || active.size < few || text.length > long || clock() < apart ? api.once(method, path, text, how)
+      : new Promise((resolve, reject) => { if (queue.push({ method, path, text, how, resolve, reject }) === 1) setImmediate(flush); });
+  };
+  function together(list) {
+    const calls = list.map(({ path, text }) => `{"run":"${path.split("/")[2]}","call":${text}}`), part = () => (apart = clock() + leaseMs);
+    return api.once("POST", "functions/journal", `{"calls":[${calls}]}`, { timeout: Math.ceil(worker.callMs / 2) }).then((all) => {
+      const { status } = all, answers = status < 300 ? all.body?.answers ?? [] : [], later = status === 429 || status >= 500;
+      if (answers.length < list.length) part(); // 404: an engine that does not know it yet
+      list.forEach((c, i) => (answers[i] ? c.resolve(answers[i]) : later ? c.resolve(all) : alone(c)));
+    }, (error) => { part(); list.forEach((c) => c.reject(error)); });
+  }
   function flush() {
+    if (clock() < apart) return queue.splice(0).forEach(alone);
     if (!queue.length || out === 2) return;
-    const list = queue.splice(0, 100), calls = list.map(({ path, text }) => `{"run":"${path.split("/")[2]}","call":${text}}`);
-    const alone = ({ method, path, text, how, resolve, reject }) => api.once(method, path, text, how).then(resolve, reject);
-    const told = (all) => list.forEach((c, i) => (all.status === 404 ? alone(c) : c.resolve(all.body?.answers?.[i] ?? all))); // 404: an engine that does not know it yet
+    const list = queue.splice(0, 100), slow = setTimeout(() => next(), worker.callMs / 4);
+    let next = () => { clearTimeout(slow); next = () => {}; out--; flush(); };
     out++;
-    (list.length > 1 ? api.once("POST", "functions/journal", `{"calls":[${calls}]}`, { timeout: worker.callMs }).then(told, (error) => list.forEach((c) => c.reject(error)))
-      : alone(list[0])).finally(() => { out--; flush(); });
-    if (queue.length) flush();
+    (list.length > 1 ? together(list) : alone(list[0])).finally(() => next());
+    flush();
   }
 
   async function take(t, sent) {

@@ -165,6 +165,8 @@ class Conformance:
         for name, run in plain.items():
             problem = self.judge(run, SCENES[name][2])
             self.result(name, not problem, problem)
+        if self.client == "js":
+            self.result("calls of many runs are one request", self.engine.many)
         for fault in BRIEF or FAULTS:
             self.fault(fault, plain)
 
@@ -175,6 +177,7 @@ class Conformance:
             for k in range(1, plain[name].calls + 1 if disturbed else 0):
                 id = "run_%s_%d_%d" % (fault.replace(" ", "_"), list(SCENES).index(name), k)
                 runs.append((self.engine.start(id, function, dict(scene, faults={k: fault})), holds, "%s, call %d" % (name, k)))
+        self.engine.old = fault == "twice"
         self.engine.claim_fault = fault if "lapse" not in fault else None  # of every other claim that hands out turns, too
         runs += self.other_exchanges(fault, plain)
         self.wait([run for run, _, _ in runs])

@@ -83,6 +83,7 @@ class Engine:
         self.changed = threading.Condition(self.lock)
         self.runs, self.wrong, self.claims, self.claim_fault, self.open = {}, [], 0, None, 0
         self.handler = type("Handler", (Handler,), {"engine": self})
+        self.many, self.old = 0, False  # requests of many calls; an engine that does not know these
         self.forgiving = False  # workers are being killed: leases run out
         self.server = Server(("127.0.0.1", 0), self.handler)
         self.server.engine = self
@@ -445,10 +446,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.reply(lambda: self.engine.effect(json.loads(text)))
         if parts[-1] == "claim":
             return self.claim(json.loads(text))
-        run, body = self.engine.runs.get(parts[-2]), json.loads(text)
+        if parts[-2:] == ["functions", "journal"]:
+            return self.journals(text)
+        self.reply(lambda: self.engine.journal(parts[-2], text), self.fault(parts[-2], text), self.engine.runs.get(parts[-2]))
+
+    def fault(self, id, text):
+        body = json.loads(text)
         beat = not body.get("entries") and not body.get("end")
-        fault = self.count(run, *(("beats", "beat_faults") if beat else ("calls", "faults")))
-        self.reply(lambda: self.engine.journal(parts[-2], text), fault, run)
+        return self.count(self.engine.runs.get(id), *(("beats", "beat_faults") if beat else ("calls", "faults")))
+
+    def journals(self, text):
+        """Calls of many runs. One that finds the store busy is told so by itself; what else goes wrong with one goes wrong with all."""
+        if self.engine.old:
+            return self.reply(lambda: self.engine.read(None, {}))
+        with self.engine.lock:
+            self.engine.many += 1
+        calls, end = [], 0
+        for id in [c["run"] for c in json.loads(text)["calls"]]:
+            start = text.index('"call":', end) + len('"call":')
+            end = json.JSONDecoder().raw_decode(text, start)[1]
+            calls.append((id, text[start:end], self.fault(id, text[start:end])))  # the bytes, which are the same if it comes alone
+
+        def answer(id, call, fault):
+            status, said = self.answer(lambda: self.engine.journal(id, call), fault)
+            return {"status": status, "body": said}
+        bad = [(self.engine.runs[id], fault) for id, _, fault in calls if fault and fault != "busy"]
+        self.reply(lambda: {"answers": [answer(*c) for c in calls]}, bad[0][1] if bad else None, *(run for run, _ in bad))
 
     def claim(self, body):
         fault = self.engine.claim_fault
@@ -478,23 +501,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass
 
-    def reply(self, call, fault=None, run=None):
+    def answer(self, call, fault):
+        if fault == "busy":
+            return 503, {"code": "STORE_UNAVAILABLE"}
+        try:
+            return 200, call()
+        except Refused as error:
+            return error.status, {"status": error.status, "code": error.code, "detail": error.detail}
+
+    def reply(self, call, fault=None, *runs):
         if fault in ("before", "lapse before"):
-            if fault == "lapse before":
+            for run in runs if fault == "lapse before" else ():
                 self.engine.lapse_in_time(run)
             return self.cut()
-        if fault == "busy":
-            status, said = 503, {"code": "STORE_UNAVAILABLE"}
-        else:
-            try:
-                status, said = 200, call()
-            except Refused as error:
-                status, said = error.status, {"status": error.status, "code": error.code, "detail": error.detail}
-        if fault == "lapse after":
+        status, said = self.answer(call, fault)
+        for run in runs if fault == "lapse after" else ():
             self.engine.lapse_in_time(run)
         if fault in ("after", "lapse after"):
             return self.cut()
-        until = time.monotonic() + (run.scene.get("late", 2.2) if run else 2.2)
+        until = time.monotonic() + max([run.scene.get("late", 2.2) for run in runs if run], default=2.2)
         while fault == "late" and time.monotonic() < until and self.alive():
             time.sleep(0.05)
         text = json.dumps(said).encode()
