@@ -117,8 +117,9 @@ DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID(PERS
 
 /* Children end in one transaction with their siblings, because it is their parent that they tell: in one lane they need not wait for
  * each other. */
-DUE_SOURCE_BESIDE(run_due_source, "run", "subject, coalesce(parent, subject)", "ii", "hx_run r", "t", NO_FUNCTION NOT_LEFT("{list2}"), NO_FUNCTION NOT_LEFT("{list1}"),
-	   .name = "runs", .topic = RUN_TOPIC, .poll_ms = DUE_POLL_MS);
+DUE_SOURCE_BESIDE(run_due_source, "run", "subject, coalesce(parent, subject)", "ii", "hx_run r", "t",
+		  NO_FUNCTION NOT_LEFT("{list2}"), NO_FUNCTION NOT_LEFT("{list1}"), .name = "runs", .topic = RUN_TOPIC,
+		  .poll_ms = DUE_POLL_MS);
 
 DB_STMT(stmt_job_ended, "run_job_ended", "ii", "",
 	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2");
