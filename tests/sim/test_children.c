@@ -415,6 +415,19 @@ static void exhaustive_child_cancelled(void **state)
 	});
 }
 
+/* The parent stands further on when it is cancelled: what its child has done is undone all the same. */
+static void exhaustive_child_done_cancelled(void **state)
+{
+	(void)state;
+	parse(CHILD "," STEP("after"), STEP("a"));
+	explore((struct sim_scenario){
+		.name = "a child and a step after it, their parent cancelled at any moment",
+		.nodes_n = 2,
+		.cast_n = 4,
+		.cast = {DRIVES_ROOT("drives-root", 0), DRIVES(0, 0), OBEYS(0, 0), CANCELLER(1)},
+	});
+}
+
 static void exhaustive_child_too_late(void **state)
 {
 	(void)state;
@@ -506,10 +519,15 @@ static void exhaustive_one_event(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_child),          cmocka_unit_test(exhaustive_child_cancelled),
-		cmocka_unit_test(exhaustive_child_too_late), cmocka_unit_test(exhaustive_map),
-		cmocka_unit_test(exhaustive_map_fails),      cmocka_unit_test(exhaustive_branches_cancelled),
-		cmocka_unit_test(exhaustive_first_branch),   cmocka_unit_test(exhaustive_one_event),
+		cmocka_unit_test(exhaustive_child),
+		cmocka_unit_test(exhaustive_child_cancelled),
+		cmocka_unit_test(exhaustive_child_done_cancelled),
+		cmocka_unit_test(exhaustive_child_too_late),
+		cmocka_unit_test(exhaustive_map),
+		cmocka_unit_test(exhaustive_map_fails),
+		cmocka_unit_test(exhaustive_branches_cancelled),
+		cmocka_unit_test(exhaustive_first_branch),
+		cmocka_unit_test(exhaustive_one_event),
 	};
 
 	if (argc > 1)
