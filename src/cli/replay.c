@@ -1,6 +1,7 @@
 /* See replay.h. */
 #include "cli/replay.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,7 @@
 #define PATIENCE_MS 20000  /* for what must come */
 #define REAL_QUIET_MS 7000 /* the same where time cannot be skipped: longer than leases and first backoffs */
 #define TAKE_OVER_MS 500
+#define ANSWER_MS 2000     /* a caller who has no answer for longer may wait for a time that is to be skipped */
 #define WAIT_REAL_MS 10000 /* no longer wait than this is carried out there */
 #define ROUNDS_MAX 100
 #define CALL_TIMEOUT_MS 60000
@@ -33,6 +35,8 @@ struct clicker {
 	const char *as; /* who asks; NULL: anyone */
 	struct slice body;
 	enum hx_code heard;
+	struct hx_error error; /* in words, where it is not HX_OK */
+	_Atomic bool answered; /* heard is what it has heard */
 };
 
 struct replay {
@@ -138,10 +142,23 @@ static void bear_mishap(struct replay *x, struct mock_sight sight)
 	mock_cut(x->mock);
 }
 
-/* To where nothing goes on; a call that is held is as if nothing went on. */
+static bool all_are_answered(const struct replay *x)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < x->clickers_n; i++)
+		all &= atomic_load(&x->clickers[i].answered);
+	return all;
+}
+
+/*
+ * To where nothing goes on; a call that is held is as if nothing went on. A machine that is busy may be so late with a caller that all
+ * else is quiet: where no service lets it wait, its answer is waited for.
+ */
 static void settle(struct replay *x)
 {
-	int64_t quiet_since = now_ms(), quiet_ms = replay_server_is_clocked(&x->server) ? QUIET_MS : REAL_QUIET_MS;
+	int64_t began = now_ms(), quiet_since = began;
+	int64_t quiet_ms = replay_server_is_clocked(&x->server) ? QUIET_MS : REAL_QUIET_MS;
 	unsigned calls = mock_look(x->mock).calls;
 
 	while (now_ms() < quiet_since + quiet_ms) {
@@ -151,7 +168,8 @@ static void settle(struct replay *x)
 			bear_mishap(x, sight);
 		else if (sight.held)
 			quiet_ms = QUIET_MS;
-		if (sight.paused || sight.crashed || sight.calls != calls || has_changed(x)) {
+		if (sight.paused || sight.crashed || sight.calls != calls || has_changed(x) ||
+		    (!sight.held && !all_are_answered(x) && now_ms() < began + ANSWER_MS)) {
 			quiet_since = now_ms();
 			calls = sight.calls;
 		}
@@ -184,18 +202,18 @@ static void *click(void *context)
 {
 	struct clicker *c = context;
 	struct client client;
-	struct hx_error err;
 	struct json answer;
 
-	c->heard = client_init_own(&client, c->url, CALL_TIMEOUT_MS, &err);
+	c->heard = client_init_own(&client, c->url, CALL_TIMEOUT_MS, &c->error);
 	if (!c->heard) {
 		if (c->as)
 			strbuf_addf(&client.headers, "Hapax-Requester: %s\r\n", c->as);
 		client_next(&client, c->path);
 		strbuf_add_slice(&client.body, c->body);
-		c->heard = client_ask(&client, "POST", &answer, &err);
+		c->heard = client_ask(&client, "POST", &answer, &c->error);
 	}
 	client_release(&client);
+	atomic_store(&c->answered, true);
 	return NULL;
 }
 
@@ -239,8 +257,10 @@ static void begin_click(struct replay *x, const struct example_when *when)
 
 	*c = (struct clicker){.url = replay_server_url(&x->server), .as = when->as};
 	address_click(x, when, c);
-	if (thread_start(&c->thread, click, c, "a caller's thread", &err))
+	if (thread_start(&c->thread, click, c, "a caller's thread", &err)) {
 		strbuf_addf(&x->wrong, "%s; ", err.detail);
+		atomic_store(&c->answered, true);
+	}
 }
 
 static void wait_for_call(struct replay *x, const char *action)
@@ -398,14 +418,26 @@ static void check_answers(struct replay *x)
 
 	for (size_t i = 0; i < x->example->whens_n; i++) {
 		const struct example_when *when = &x->example->whens[i];
+		const struct clicker *c;
 		const char *heard;
 
 		if (when->wait_ms || when->land)
 			continue;
-		heard = hx_code_name(x->clickers[n++].heard);
+		c = &x->clickers[n++];
+		heard = hx_code_name(c->heard);
 		if (when->answer && strcmp(heard, when->answer) != 0)
-			strbuf_addf(&x->wrong, "answer: %s in memory, %s there; ", when->answer, heard);
+			strbuf_addf(&x->wrong, "answer: %s in memory, %s there%s%s; ", when->answer, heard,
+				    c->heard ? ": " : "", c->heard ? c->error.detail : "");
 	}
+}
+
+/* All is over but for what they hear. */
+static void wait_for_answers(const struct replay *x)
+{
+	int64_t end = now_ms() + PATIENCE_MS;
+
+	while (!all_are_answered(x) && now_ms() < end)
+		nap(LOOK_MS);
 }
 
 static enum hx_code carry_out(struct replay *x, const struct replay_plan *plan, struct hx_error *err)
@@ -418,8 +450,10 @@ static enum hx_code carry_out(struct replay *x, const struct replay_plan *plan, 
 	code = begin(x, err);
 	for (size_t i = 0; i < e->whens_n && !code; i++)
 		do_when(x, i);
-	if (!code && (!e->whens_n || !e->whens[e->whens_n - 1].wait_ms))
+	if (!code && (!e->whens_n || !e->whens[e->whens_n - 1].wait_ms)) {
 		skip_to_the_end(x);
+		wait_for_answers(x);
+	}
 	if (!code)
 		code = look(x, &end, err);
 	if (!code)
