@@ -154,7 +154,9 @@ static void settle(struct unit *unit, const struct kind_args *args, enum job_set
 				       db_int(HOUR_MS),
 				       db_int(1000),
 				       db_int(/* jitter= */ 0),
-				       db_int(/* in_flight_max= */ 0)};
+				       db_int(/* in_flight_max= */ 0),
+				       db_null(), /* it holds no slot */
+				       db_null()};
 	struct unit_result read = {.verdict = UNIT_WON, .rows = {{1, sizeof row / sizeof *row, row}}};
 
 	take_result(&s.task, args, &read);
