@@ -530,7 +530,7 @@ bool plan_undo_children(struct run_drive *d, const struct answer *answer, const 
 		d->wanted = KIDS_COUNT;
 		return false;
 	}
-	if (d->kids.standing < 0)
+	if (d->kids.standing < 0) /* mutant: undone-before-children -> if (d->kids.open == 0) */
 		return true;
 	d->move.asking = (struct run_asking){step, CHILD_ASKED_CANCEL, step->type == RUN_REPEAT ? d->kids.standing : -1,
 					     /* but= */ -1};

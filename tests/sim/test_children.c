@@ -419,9 +419,9 @@ static void exhaustive_child_cancelled(void **state)
 static void exhaustive_child_done_cancelled(void **state)
 {
 	(void)state;
-	parse(CHILD "," STEP("after"), STEP("a"));
+	parse(CHILD ",{\"name\":\"w\",\"type\":\"wait\",\"for\":\"1h\"}", STEP("a"));
 	explore((struct sim_scenario){
-		.name = "a child and a step after it, their parent cancelled at any moment",
+		.name = "a child and a wait after it, their parent cancelled at any moment",
 		.nodes_n = 2,
 		.cast_n = 4,
 		.cast = {DRIVES_ROOT("drives-root", 0), DRIVES(0, 0), OBEYS(0, 0), CANCELLER(1)},
