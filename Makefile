@@ -270,7 +270,10 @@ c_flags += -DHX_DEBUG
 endif
 includes = -Isrc -Iinclude
 compile = $(CC) $(c_flags) -MMD -MP -c -o $@ $<
-link = $(CC) $(SANITIZE) $(CFLAGS) $(LDFLAGS) $(SMALL_LDFLAGS) -o $@
+link_command = $(CC) $(SANITIZE) $(CFLAGS) $(LDFLAGS) $(SMALL_LDFLAGS)
+link = $(link_command) -o $@
+# The program, but for the flavours that look into it, has its texts packed.
+link_program = $(if $(SMALL_LDFLAGS),CC='$(CC)' scripts/link-packed.sh $@ $(link_command),$(link))
 
 # `make V=1` shows the commands, otherwise there is one short line for each file.
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(patsubst build/%,%,$@)';)
@@ -362,8 +365,8 @@ $(BUILD)/libhapax.so: $(LIB_OBJ) packaging/hapax.map $(BUILD)/sources
 		-Wl,--version-script=packaging/hapax.map $(filter %.o,$^) $(pkg_libs)
 	@ln -sf libhapax.so $(BUILD)/libhapax.so.$(SOVERSION)
 
-$(BUILD)/hapax: $(CLI_OBJ) $(SIM_OBJ) $(BUILD)/libhapax.a
-	$(call say,LINK)$(link) $^ $(pkg_libs)
+$(BUILD)/hapax: $(CLI_OBJ) $(SIM_OBJ) $(BUILD)/libhapax.a scripts/link-packed.sh scripts/literals.ld scripts/embed-packed.sh
+	$(call say,LINK)$(link_program) $(filter %.o %.a,$^) $(pkg_libs)
 
 define example_rule
 $(BUILD)/examples/$(basename $(notdir $(1))): $(call objects,$(1)) $(BUILD)/libhapax.a

@@ -14,3 +14,5 @@ struct packed {
 
 /* The text, with a NUL after it, to be freed. Bytes that are no such text are a mistake of the build, not of a user. */
 char *packed_text(const struct packed *packed);
+/* The same into room for packed->whole bytes, with no NUL after it. */
+void packed_into(const struct packed *packed, char *to);

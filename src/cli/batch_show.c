@@ -84,19 +84,14 @@ static enum hx_code print_bar(struct client *client, struct json batch, struct h
 static const struct view *const head = &(const struct view){
 	VIEW_FIELDS,
 	.cut = true,
-	.cells = {{"batch", "{id}"},
-		  {"workflow", "{workflow}, definition {+definitionVersion}"},
-		  {"account", "{account}"},
-		  {"status", "{status}, version {+version}"
-			     "[{status=CANCELLING}|{status=CANCELLED}|{?cancelRequested}, to be cancelled]"},
-		  {"needs", "[{needs} for the next item; a credit that suffices resumes it]"},
-		  {"late", "[{+late} succeeded after they were cancelled; not charged]"},
-		  {"key", "{idempotencyKey}"},
-		  {"created", "{createdAt}"},
-		  {"started", "{startedAt}"},
-		  {"ended", "{completedAt}"},
-		  {"due", "{dueAt}"},
-		  {"error", "{error}"}},
+	.cells = CELLS({"batch", "{id}"}, {"workflow", "{workflow}, definition {+definitionVersion}"},
+		       {"account", "{account}"},
+		       {"status", "{status}, version {+version}"
+				  "[{status=CANCELLING}|{status=CANCELLED}|{?cancelRequested}, to be cancelled]"},
+		       {"needs", "[{needs} for the next item; a credit that suffices resumes it]"},
+		       {"late", "[{+late} succeeded after they were cancelled; not charged]"},
+		       {"key", "{idempotencyKey}"}, {"created", "{createdAt}"}, {"started", "{startedAt}"},
+		       {"ended", "{completedAt}"}, {"due", "{dueAt}"}, {"error", "{error}"}),
 };
 static const struct view *const statuses = ONE_ROW({"TOTAL", "{+total}"}, {"PENDING", "{+pending}"},
 						   {"RUNNING", "{+running}"}, {"SUCCEEDED", "{+succeeded}"},
@@ -109,15 +104,10 @@ static const struct view *const money = ONE_ROW({"CHARGED", "{+charged}"}, {"REF
 const struct view batch_items_view = {
 	VIEW_LIST,
 	.cut = true,
-	.cells = {{"N", "{n}"},
-		  {"STATUS", "{status}"},
-		  {"DECISION", "{decision}"},
-		  {"COST", "{cost}"},
-		  {"CHARGED", "{charged}"},
-		  {"ATTEMPT", "{attempt}"},
-		  {"INPUT", "{input:raw}"},
-		  /* what the item gave back, if only too late; or what went wrong with it */
-		  {"OUTPUT", "[{output:raw}|late: {late:raw}|{error}]"}},
+	.cells = CELLS({"N", "{n}"}, {"STATUS", "{status}"}, {"DECISION", "{decision}"}, {"COST", "{cost}"},
+		       {"CHARGED", "{charged}"}, {"ATTEMPT", "{attempt}"}, {"INPUT", "{input:raw}"},
+		       /* what the item gave back, if only too late; or what went wrong with it */
+		       {"OUTPUT", "[{output:raw}|late: {late:raw}|{error}]"}),
 };
 
 /* With a line between it and what stands above. */

@@ -40,11 +40,13 @@ const struct command_option *command_option(const struct command *command, size_
 {
 	size_t own_n = 0;
 
-	while (command->options[own_n])
+	while (command->options && command->options[own_n])
 		own_n++;
 	ASSERT(i < COMMAND_OPTIONS_MAX);
-	if (i < own_n || !command->method)
+	if (i < own_n)
 		return command->options[i];
+	if (!command->method)
+		return NULL;
 	return (command->to_gate ? gate_options : server_options)[i - own_n];
 }
 
@@ -53,7 +55,7 @@ const struct command_exit *command_exit(const struct command *command, size_t i)
 	for (const struct command_exit *shared = asking_exits; command->method && shared->code; shared++)
 		if (i-- == 0)
 			return shared;
-	return command->exits[i].code ? &command->exits[i] : NULL;
+	return command->exits && command->exits[i].code ? &command->exits[i] : NULL;
 }
 
 struct command_words command_words(const struct command *command)

@@ -24,9 +24,7 @@
 #include "base/slice.h"
 
 #define COMMAND_OPTIONS_MAX 24
-#define COMMAND_EXITS_MAX 16
 #define COMMAND_OPERANDS_MAX 1024
-#define COMMAND_MEMBERS_MAX 3
 #define COMMAND_WORDS_BYTES 40
 
 /* Where in the question an operand or the value of an option goes. */
@@ -84,13 +82,13 @@ struct command {
 	const char *method;      /* of what it asks; NULL: it asks nobody */
 	const char *path;        /* {ID} is the operand ID. Of {RUN}, WORKFLOW/KEY is another way to say it */
 	const struct view *view; /* how the result is shown */
-	struct command_place members[COMMAND_MEMBERS_MAX]; /* of the operands that the path does not name, in order */
-	bool to_gate;                                      /* the admin address of a gate is asked, and no server */
+	const struct command_place *members; /* of the operands that the path does not name, in order */
+	bool to_gate;                        /* the admin address of a gate is asked, and no server */
 	bool dashed; /* an operand may begin with a dash, as a key of somebody else's may; with two it stands after -- */
 	bool fewer;  /* its function sees to it how many operands there are */
-	/* Its own; what all that ask have in common is added to them. They end with NULL, and with HX_OK. */
-	const struct command_option *options[COMMAND_OPTIONS_MAX];
-	struct command_exit exits[COMMAND_EXITS_MAX];
+	/* Its own; what all that ask have in common is added to them. They end with NULL, and with HX_OK. NULL: none. */
+	const struct command_option *const *options;
+	const struct command_exit *exits;
 	/* At most one of these three. Asks in a way of its own. */
 	enum hx_code (*ask)(struct client *client, const struct command_args *args, struct verb_answer *ret_answer,
 			    struct hx_error *err);
@@ -120,6 +118,10 @@ extern const struct command_exit asking_exits[];
 const struct command_option *command_option(const struct command *command, size_t i);
 const struct command_exit *command_exit(const struct command *command, size_t i);
 
+/* The lists of a row, each as long as it is: OPTIONS(OPTION(…), …). */
+#define MEMBERS(...) ((const struct command_place[]){__VA_ARGS__})
+#define OPTIONS(...) ((const struct command_option *const[]){__VA_ARGS__, NULL})
+#define EXITS(...) ((const struct command_exit[]){__VA_ARGS__, {HX_OK, NULL}})
 /* An option in its place in the table. */
 #define OPTION(...) (&(const struct command_option){.name = __VA_ARGS__})
 /* Where it goes: TO(QUERY), TO(TEXT, "idempotencyKey"). */

@@ -17,16 +17,10 @@
 
 const struct view gate_records_view = {
 	VIEW_LIST,
-	.cells = {{"RECORD", "{record:short}"},
-		  {"GATE", "{gate}"},
-		  {"ROUTE", "{route}"},
-		  {"ENDPOINT", "{endpoint}"},
-		  {"SCOPE", "{scope:scope}"},
-		  {"TENANT", "{tenant}"},
-		  {"STATUS", "{status}"},
-		  {"CREATED", "{createdAt}"},
-		  {"LEASE LEFT", "{leaseLeftMs:left}"},
-		  {"BYTES", "{responseBytes}"}},
+	.cells = CELLS({"RECORD", "{record:short}"}, {"GATE", "{gate}"}, {"ROUTE", "{route}"},
+		       {"ENDPOINT", "{endpoint}"}, {"SCOPE", "{scope:scope}"}, {"TENANT", "{tenant}"},
+		       {"STATUS", "{status}"}, {"CREATED", "{createdAt}"}, {"LEASE LEFT", "{leaseLeftMs:left}"},
+		       {"BYTES", "{responseBytes}"}),
 };
 
 /* Not in a function: a view that is made there does not outlive it. */

@@ -304,10 +304,11 @@ static enum hx_code add_operands(struct client *client, const struct command_arg
 	enum hx_code code = HX_OK;
 
 	for (size_t i = 0; i < args->operands_n && command_next_operand(&at, &operand) && !code; i++) {
-		struct given given = {.text = args->operands[i], .name = to->name, .to = to};
-
 		if (path_names(args->command->path, operand.text))
 			continue;
+
+		struct given given = {.text = args->operands[i], .name = to->name, .to = to};
+
 		snprintf(given.told, sizeof given.told, "the %s", to->name);
 		code = add_given(client, &given, err);
 		to++;

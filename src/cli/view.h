@@ -43,18 +43,19 @@ struct view_cell {
 
 struct view {
 	enum view_shape shape;
-	bool cut; /* what does not fit on the terminal's line is left out */
-	struct view_cell cells[TABLE_COLUMNS_MAX + 4];
+	bool cut;                      /* what does not fit on the terminal's line is left out */
+	const struct view_cell *cells; /* the last has no name */
 	enum hx_code (*print)(struct client *client, struct json answer, struct hx_error *err);
 };
 
 /* For tables and other constants of a file: one that is written in a function is gone when its block is. */
 /* clang-format off */
-#define LINE(text)      (&(const struct view){VIEW_LINE, .cells = {{"", text}}})
-#define FIELDS(...)     (&(const struct view){VIEW_FIELDS, .cells = {__VA_ARGS__}})
-#define ONE_ROW(...)    (&(const struct view){VIEW_ROW, .cells = {__VA_ARGS__}})
-#define LIST(...)       (&(const struct view){VIEW_LIST, .cells = {__VA_ARGS__}})
-#define CUT_LIST(...)   (&(const struct view){VIEW_LIST, .cut = true, .cells = {__VA_ARGS__}})
+#define CELLS(...)      ((const struct view_cell[]){__VA_ARGS__, {NULL, NULL}})
+#define LINE(text)      (&(const struct view){VIEW_LINE, .cells = CELLS({"", text})})
+#define FIELDS(...)     (&(const struct view){VIEW_FIELDS, .cells = CELLS(__VA_ARGS__)})
+#define ONE_ROW(...)    (&(const struct view){VIEW_ROW, .cells = CELLS(__VA_ARGS__)})
+#define LIST(...)       (&(const struct view){VIEW_LIST, .cells = CELLS(__VA_ARGS__)})
+#define CUT_LIST(...)   (&(const struct view){VIEW_LIST, .cut = true, .cells = CELLS(__VA_ARGS__)})
 #define WHOLE           (&(const struct view){.shape = VIEW_WHOLE})
 #define PRINTED_BY(f)   (&(const struct view){VIEW_OTHER, .print = f})
 /* clang-format on */

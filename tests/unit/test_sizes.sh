@@ -31,6 +31,11 @@ read -r told_package told_program told_library <<<"$(grep -E '^(build/deb/hapax_
 [ -n "${library:-}" ] && [ -n "${told_library:-}" ] || note "three sizes were expected, in what is printed and in docs/operations.md"
 result sizes_are_printed_and_told
 
+# Goals: what is written down in packaging/deb.sh, in KiB.
+goal=$(grep -oE 'goal: under [0-9]+' "$dir/printed" | grep -oE '[0-9]+')
+[ "${program:-9999}" -lt "${goal:-0}" ] || note "the program has ${program:-no} KiB, and should have less than ${goal:-a goal}"
+result the_program_keeps_its_goal
+
 near "${told_package:-0}" "${package:-1}" || note "docs/operations.md: the package has ${package:-no} KiB"
 near "${told_program:-0}" "${program:-1}" || note "docs/operations.md: the program has ${program:-no} KiB"
 near "${told_library:-0}" "${library:-1}" || note "docs/operations.md: the library has ${library:-no} KiB"
