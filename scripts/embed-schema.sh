@@ -88,6 +88,18 @@ base() { # store file
 	done
 }
 
+# Where the texts of a file begin: for a new store in place of it, or -1; and for the others. Those of both stores stand side by
+# side, and so what they have in common is packed once: it is found again within 32 KB.
+place_file() { # file
+	for store in sqlite postgres; do
+		case $1 in *."$store".sql) ;; *.sqlite.sql | *.postgres.sql) continue ;; esac
+		new=$(base "$store" "$1")
+		[ -z "$new" ] || new=$(echo "$new" | place)
+		old=$(render "$store" old "$1" && echo .) || exit 1
+		echo "${new:--1}, $(printf '%s' "${old%.}" | place)" >"$work/${1##*/}.$store"
+	done
+}
+
 table() {
 	store=$1
 	shift
@@ -113,10 +125,7 @@ table() {
 		gate=false
 		case $name in *.gate) gate=true name=${name%.gate} ;; esac
 		case $name in *.*) fail "$file: expected NNNN_name.sql" ;; esac
-		new=$(base "$store" "$file")
-		[ -z "$new" ] || new=$(echo "$new" | place)
-		old=$(render "$store" old "$file" && echo .) || exit 1
-		printf '\t{%s, "%s", %s, %s, %s},\n' "$number" "$name" "$gate" "${new:--1}" "$(printf '%s' "${old%.}" | place)"
+		printf '\t{%s, "%s", %s, %s},\n' "$number" "$name" "$gate" "$(cat "$work/${file##*/}.$store")"
 	done
 	printf '\t{0, 0, 0, 0, 0},\n};\n'
 	echo "const size_t db_schema_${store}_count = $count;"
@@ -129,6 +138,7 @@ if [ "${1-}" = --old ]; then
 fi
 echo '/* Made by scripts/embed-schema.sh out of src/db/schema; change the files there. */'
 echo '#include "db/migrate.h"'
+for file; do place_file "$file"; done
 table sqlite "$@"
 table postgres "$@"
 "$(dirname "$0")/embed-packed.sh" db_schema_texts <"$work/texts"

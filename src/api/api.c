@@ -25,8 +25,10 @@ static bool query_known(struct http_call *call)
 {
 	const char *known[ROUTE_QUERIES_MAX + 1] = {0};
 
-	for (size_t i = 0; i < ROUTE_QUERIES_MAX && call->route->query[i].name; i++)
+	for (size_t i = 0; call->route->query && call->route->query[i].name; i++) {
+		ASSERT(i < ROUTE_QUERIES_MAX);
 		known[i] = call->route->query[i].name;
+	}
 	for (size_t i = 0; i < call->query.n; i++)
 		if (!api_word_checked(call, call->query.params[i].name, known, "query parameter", HX_VALIDATION_ERROR))
 			return false;

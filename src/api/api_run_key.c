@@ -61,12 +61,15 @@ static struct route *add_by_key(const struct route *by_id, const char *front)
 static void add_by_query(const struct route *by_id)
 {
 	struct route *route = add_by_key(by_id, BY_KEY);
+	struct route_query *query = arena_zalloc(&table.texts, (ROUTE_QUERIES_MAX + 1) * sizeof *query);
 	size_t i = 0;
 
-	while (route->query[i].name)
-		i++;
-	ASSERT(i < ROUTE_QUERIES_MAX - 1);
-	route->query[i] = (struct route_query){"key", "Text"};
+	ASSERT(query);
+	for (; by_id->query && by_id->query[i].name; i++)
+		query[i] = by_id->query[i];
+	ASSERT(i < ROUTE_QUERIES_MAX);
+	query[i] = (struct route_query){"key", "Text"};
+	route->query = query;
 	route->with = "key";
 }
 

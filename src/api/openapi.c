@@ -47,7 +47,7 @@ static bool mutates(const struct route *route)
 
 static bool is_own(const struct route *route, enum hx_code code)
 {
-	for (size_t i = 0; i < ROUTE_ERRORS_MAX && route->errors[i]; i++)
+	for (size_t i = 0; route->errors && route->errors[i]; i++)
 		if (route->errors[i] == code)
 			return true;
 	return false;
@@ -220,7 +220,7 @@ static void add_parameters(struct strbuf *text, const struct route *route)
 {
 	strbuf_add_str(text, ",\"parameters\":[");
 	add_path_parameters(text, route);
-	for (size_t i = 0; i < ROUTE_QUERIES_MAX && route->query[i].name; i++) {
+	for (size_t i = 0; route->query && route->query[i].name; i++) {
 		add_list_comma(text);
 		strbuf_addf(text, "{\"name\":\"%s\",\"in\":\"query\",\"schema\":" SCHEMA("%s") "}",
 			    route->query[i].name, route->query[i].schema);

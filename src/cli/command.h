@@ -124,6 +124,8 @@ const struct command_exit *command_exit(const struct command *command, size_t i)
 #define EXITS(...) ((const struct command_exit[]){__VA_ARGS__, {HX_OK, NULL}})
 /* An option in its place in the table. */
 #define OPTION(...) (&(const struct command_option){.name = __VA_ARGS__})
+/* One that many rows have, each by its address. */
+#define SHARED_OPTION(variable, ...) static const struct command_option variable = {.name = __VA_ARGS__}
 /* Where it goes: TO(QUERY), TO(TEXT, "idempotencyKey"). */
 #define TO(...)                                                                                                        \
 	{                                                                                                              \

@@ -69,22 +69,22 @@
 #define OPTION_ITEMS(more, ...) \
 	OPTION("items", "FILE", \
 	       "{\"input\": …, \"cost\": N}, one to a line or all in an array; - is standard input" more, __VA_ARGS__)
-#define OPTION_VERSION \
-	OPTION("version", "N", "only if it still has this version [default: whatever it has]", TO(NUMBER, .min = 1))
-#define OPTION_REASON OPTION("reason", "TEXT", "why, for the history [default: not said]", TO(TEXT))
-#define OPTION_WAIT \
-	OPTION("wait", "DURATION", \
-	       "wait for the end, at most so long [default: not at all; without a DURATION: as long as it takes]", \
-	       .alone = true)
+SHARED_OPTION(option_version, "version", "N", "only if it still has this version [default: whatever it has]", TO(NUMBER, .min = 1));
+#define OPTION_VERSION (&option_version)
+SHARED_OPTION(option_reason, "reason", "TEXT", "why, for the history [default: not said]", TO(TEXT));
+#define OPTION_REASON (&option_reason)
+SHARED_OPTION(option_wait, "wait", "DURATION",
+	      "wait for the end, at most so long [default: not at all; without a DURATION: as long as it takes]", .alone = true);
+#define OPTION_WAIT (&option_wait)
 
 /* One thing to all that match. */
+SHARED_OPTION(option_dry_run, "dry-run", NULL, "only says how many they are", TO(JSON, "dryRun"));
+SHARED_OPTION(option_bulk_key, "key", "KEY", "one bulk for this key, however often it is started [default: none]",
+	      TO(TEXT, "idempotencyKey"));
 #define BULK_OPTIONS_OF(what, condition, more, ...) \
 	OPTION("where", "CONDITION", "all " what " of which this is true: '" condition "'" more, \
 	       TO(TEXT), __VA_ARGS__), \
-		OPTION("dry-run", NULL, "only says how many they are", TO(JSON, "dryRun")), \
-		OPTION("key", "KEY", "one bulk for this key, however often it is started [default: none]", \
-		       TO(TEXT, "idempotencyKey")), \
-		OPTION_WAIT
+		&option_dry_run, &option_bulk_key, OPTION_WAIT
 #define BULK_OPTIONS(more, ...) BULK_OPTIONS_OF("runs", "customer == \"c-1\" and status == \"FAILED\"", more, __VA_ARGS__)
 #define BULK_NEEDS_OF(what, condition) BULK_OPTIONS_OF(what, condition, "", .needed = true)
 #define BULK_NEEDS BULK_OPTIONS("", .needed = true)
@@ -102,8 +102,8 @@
 #define WAIT_EXITS \
 	{HX_ACTION_FAILED, "with --wait: it failed, or was cancelled"}, \
 	{HX_WRONG_STATUS, "with --wait: it has not ended within that time, and goes on"}
-#define OPTION_KEY \
-	OPTION("key", "KEY", "the run's key: RUN is then the name of its workflow [default: none, RUN says it all]")
+SHARED_OPTION(option_key, "key", "KEY", "the run's key: RUN is then the name of its workflow [default: none, RUN says it all]");
+#define OPTION_KEY (&option_key)
 #define RUN_EXPIRED_EXIT {HX_RUN_EXPIRED, "the run has ended long ago, and only its key is kept"}
 #define RUN_STATUS_EXIT {HX_WRONG_STATUS, "the run is past it, or its version is another one"}
 #define BATCH_STATUS_EXIT {HX_WRONG_STATUS, "the batch, or the item, is past it"}

@@ -15,8 +15,8 @@ _Static_assert(KEYRING_AGE_MAX_MS == 2000, "key revoke says so");
 
 /* clang-format off */
 
-#define OPTION_DB \
-	OPTION("db", "URL", "the store: sqlite:PATH or postgres://…", .env = "HAPAX_DB", .fallback = "sqlite:hapax.db")
+SHARED_OPTION(option_db, "db", "URL", "the store: sqlite:PATH or postgres://…", .env = "HAPAX_DB", .fallback = "sqlite:hapax.db");
+#define OPTION_DB (&option_db)
 #define OPTION_NO_MIGRATE \
 	OPTION("no-migrate", NULL, "refuse a store whose schema does not fit, instead of bringing it up to date")
 #define OPTION_JSON_ERRORS OPTION("json", NULL, "errors as JSON; the result stays what it is")

@@ -26,7 +26,6 @@
 #define ROUTE_PARAMS_MAX 4
 #define ROUTE_QUERIES_MAX 8
 #define ROUTE_ANSWERS_MAX 2
-#define ROUTE_ERRORS_MAX 10
 
 enum route_scope { ROUTE_PUBLIC, ROUTE_READ, ROUTE_EXECUTE, ROUTE_ADMIN, ROUTE_WORKER };
 
@@ -55,14 +54,19 @@ struct route {
 	int verb;                              /* for a handler of several routes: which of its own */
 	const void *of;                        /* likewise: what it works on */
 	bool one_unit; /* its work is one unit, which carries the record of its Idempotency-Key (api/api_gate.h) */
-	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros ---- */
-	const char *id;                                 /* operationId */
-	struct route_query query[ROUTE_QUERIES_MAX];    /* those that it knows; the API refuses all others */
-	const char *body;                               /* the schema of what is sent; NULL: nothing is */
+	/* ---- for the reference alone, but for the query; all may be absent, and lists end with zeros or are NULL ---- */
+	const char *id; /* operationId */
+	const struct route_query
+		*query;   /* those that it knows, at most ROUTE_QUERIES_MAX; the API refuses all others */
+	const char *body; /* the schema of what is sent; NULL: nothing is */
 	struct route_answer answers[ROUTE_ANSWERS_MAX]; /* of success */
 	bool etag;                                      /* they carry one */
-	enum hx_code errors[ROUTE_ERRORS_MAX];          /* its own; what any route may answer is known to openapi.c */
+	const enum hx_code *errors;                     /* its own; what any route may answer is known to openapi.c */
 };
+
+/* The lists of a row: QUERY({"limit", "PageSize"}), ERRORS(HX_NOT_FOUND). */
+#define QUERY(...) ((const struct route_query[]){__VA_ARGS__, {NULL, NULL}})
+#define ERRORS(...) ((const enum hx_code[]){__VA_ARGS__, HX_OK})
 
 /* One request on its way to its handler. It lives in the exchange's arena. */
 struct http_call {
