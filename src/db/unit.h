@@ -32,7 +32,7 @@
 #include "db/stmt.h"
 
 #define UNIT_LINES_MAX 36
-#define UNIT_SUBJECTS_MAX 10
+#define UNIT_SUBJECTS_MAX 24
 #define UNIT_WAKES_MAX 8
 #define UNIT_OFFERS_MAX 4
 

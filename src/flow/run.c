@@ -14,9 +14,15 @@
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
+/* Each chain on the way up begins with the one before it, so the last of them is the greatest. */
+#define ABOVE_SQL                                                                                                       \
+	"CASE WHEN r.depth > 1 THEN (WITH RECURSIVE up(subject, chain) AS (SELECT r.parent, CAST('' AS text) UNION ALL" \
+	" SELECT p.parent, up.chain || ' ' || p.parent FROM up JOIN hx_run p ON p.subject = up.subject"                 \
+	" WHERE p.parent IS NOT NULL) SELECT max(chain) FROM up) END"
 #define STOPPED_SQL                                                                                                    \
-	", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint),"   \
-										    " " SLOT_OF_ACTION("r.subject")
+	", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED(                                               \
+		"r.parent") " THEN 1 ELSE 0 END AS bigint),"                                                           \
+			    " " SLOT_OF_ACTION("r.subject") ", " ABOVE_SQL
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 #define STEP_COLUMNS_SQL                                                                                               \
@@ -42,7 +48,7 @@ DB_STMT(stmt_create, "run_create", "ittittttiiit", "",
 	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
 	.counted = true);
 
-DB_STMT(stmt_read, "run_read", "it", RUN_OUT "it",
+DB_STMT(stmt_read, "run_read", "it", RUN_OUT "itt",
 	"SELECT {ord}" RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM "{join} WHERE r.subject = ?1 AND (?2 = '' OR r.workspace = ?2)");
 
 DB_STMT(stmt_read_steps, "run_read_steps", "i", STEP_OUT,
@@ -54,7 +60,7 @@ DB_STMT(stmt_read_job, "run_read_job", "i", JOB_OUT,
 
 #define OF_KEY "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"
 
-DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT "it",
+DB_STMT(stmt_read_key, "run_read_key", "tt", RUN_OUT "itt",
 	"SELECT " RUN_COLUMNS_SQL STOPPED_SQL RUN_FROM " WHERE r.subject = " OF_KEY);
 
 DB_STMT(stmt_read_key_steps, "run_read_key_steps", "tt", STEP_OUT,

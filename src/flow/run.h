@@ -210,6 +210,8 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
 #define RUN_STOPPED RUN_COLUMNS         /* of what is read alone, and not listed: RUN_IS_STOPPED */
 #define RUN_LINE_SLOT (RUN_COLUMNS + 1) /* the same: SLOT_OF_ACTION */
+#define RUN_ABOVE (RUN_COLUMNS + 2)     /* the same: those above its parent, as " ID ID"; NULL: none */
+#define RUN_ABOVE_MAX 14                /* RUN_DEPTH_MAX, without the root's own level and the parent */
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);
@@ -306,6 +308,7 @@ struct run_row {
 	int64_t parent, parent_n; /* 0: it is none */
 	int64_t around;           /* the run whose input, state and events it sees; 0: its own */
 	int64_t depth;
+	int64_t above[RUN_ABOVE_MAX];     /* its parent's parent, and so on up to the root; 0: no more of them */
 	int64_t times_out_at;             /* 0: never */
 	int64_t restart_of, restarted_by; /* run_restart.h; 0: none */
 	int64_t line; /* the slot or the rate of an action that it holds or waits for (slot.h); 0: none */

@@ -236,6 +236,8 @@ void run_children_guard(struct unit *unit, const struct run_row *row)
 	unit_touch(unit, row->parent); /* whoever cancels it holds it, too */
 	if (row->around)
 		unit_touch(unit, row->around);
+	for (size_t i = 0; i < RUN_ABOVE_MAX && row->above[i]; i++)
+		unit_touch(unit, row->above[i]); /* mutant: cancel-further-up -> ; */
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_no_more, db_int(row->subject));
 }
 

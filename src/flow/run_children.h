@@ -28,9 +28,9 @@
  *
  * Invariants (beside R1 to R8 of run.h; the simulator checks each of them on every edge):
  *  C1  One child for each (parent, step, n), made in a move of its parent that stands at that step, and in no other.
- *  C2  No child is made after the unit that made its parent CANCELLING, or one that its parent is a child of, near or far; and none
- *      that was made before is taken up to go forward. (On PostgreSQL, of those further up than the parent and the run around it, a
- *      move that is being written just then does not see it.)
+ *  C2  No child is made after the unit that made its parent CANCELLING, or one that its parent is a child of, near or far (the move that
+ *      makes it holds all of them still); and none that was made before is taken up to go forward. (On PostgreSQL a child that is
+ *      taken up just then does not see the cancel: its step was begun before that was answered, as far as anybody can tell.)
  *  C3  A step is COMPLETED only when none of its children is open. `any`: one is done, the winner, and the others are cancelled.
  *  C4  A run is CANCELLED only when all of its children are; steps are undone in reverse, with the children of each.
  *  C5  A run that awaits its children has an open one, or is due.

@@ -83,6 +83,18 @@ struct run_awaited run_step_awaits(const struct run_step *step)
 
 /* ---- reading ---- */
 
+static void take_above(const struct db_value *cell, int64_t above[RUN_ABOVE_MAX])
+{
+	struct slice left = cell->type == DB_TEXT ? cell->s : slice_of("", 0);
+
+	memset(above, 0, RUN_ABOVE_MAX * sizeof *above);
+	for (size_t i = 0, n = 0; i < left.n; i++)
+		if (left.p[i] == ' ')
+			ASSERT(++n <= RUN_ABOVE_MAX);
+		else
+			above[n - 1] = above[n - 1] * 10 + (left.p[i] - '0');
+}
+
 static void take_run(const struct db_value *cells, struct arena *arena, struct run_row *row)
 {
 	RUN_FIELDS(COLUMN_TAKE);
@@ -92,6 +104,7 @@ static void take_run(const struct db_value *cells, struct arena *arena, struct r
 	if (cells[RUN_LINE_SLOT].type == DB_TEXT &&
 	    slot_of_action_read(cells[RUN_LINE_SLOT].s, &row->line, &row->line_action))
 		row->line_action = arena_copy(arena, row->line_action);
+	take_above(&cells[RUN_ABOVE], row->above);
 	row->status = run_status_of(cells[RUN_STATUS].s);
 	row->owned = cells[RUN_OWNER].type != DB_NULL;
 	row->stood.set = cells[RUN_STOOD_ATTEMPT].type != DB_NULL;

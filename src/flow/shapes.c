@@ -24,6 +24,7 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(MADE, struct run_row, subject),
 	PART(TEXT, struct run_row, status),
 	PART(MADE, struct run_row, parent), PART(MADE, struct run_row, around),
+	PART(IGNORED, struct run_row, above), /* it follows from the parent */
 	PART(MADE, struct run_row, restart_of, restarted_by),
 	PART(SLICE, struct run_row, parent_step, scope, asked, limit_key, line_action),
 	PART(SLICE, struct run_row, owner, workspace, requester, key, trace, input, output, error),

@@ -236,7 +236,7 @@ static void test_parts_go_along(void **state)
 static void test_rows_of_two_versions_are_read_again(void **state)
 {
 	struct world *w = *state;
-	struct db_value cells[RUN_LINE_SLOT + 1];
+	struct db_value cells[RUN_ABOVE + 1];
 	struct unit_result torn;
 	struct run_row row;
 	struct arena arena;
@@ -247,7 +247,7 @@ static void test_rows_of_two_versions_are_read_again(void **state)
 	run_read(&w->unit, slice_str("default"), RUN);
 	assert_int_equal(world_run(w), UNIT_WON);
 	arena_init(&arena, 1u << 20);
-	for (int i = 0; i <= RUN_LINE_SLOT; i++) {
+	for (int i = 0; i <= RUN_ABOVE; i++) {
 		cells[i] = w->result.rows[0].cells[i];
 		if (cells[i].type == DB_TEXT)
 			cells[i].s = arena_copy(&arena, cells[i].s);

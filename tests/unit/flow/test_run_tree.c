@@ -1,4 +1,5 @@
 /* A tree that is cancelled at its root while those further down do not know yet: nothing is made there any more, and nothing begun. */
+#include "flow/run_children.h"
 #include "unit/flow/driven_run.h"
 
 #include "support/must_hold.h"
@@ -85,13 +86,50 @@ static void test_a_grandchild_is_not_made(void **state)
 	MUST_HOLD(world_int(w, 0, 0) == 2, "a grandchild is made after the cancel was answered");
 }
 
+/* On PostgreSQL a cancel that is written just then is waited for: whichever of those above is cancelled is held still. */
+static void test_all_above_are_held(void **state)
+{
+	static const struct db_stmt stmt_newest = {
+		.name = "test_newest", .sql = "SELECT max(subject) FROM hx_run", .in = "", .out = "i"};
+	struct world *w = *state;
+	int64_t parents[3];
+	struct run_row row;
+	struct arena arena;
+
+	begin(w, "{'name':'q','type':'parallel','branches':{'u':[{'name':'r','type':'parallel','branches':{'w':[" INNER
+		 "]}}]}}");
+	for (int i = 0; i < 2; i++) {
+		parents[i] = fixture.subject;
+		assert_int_equal(drive(w, ok), HX_OK);
+		unit_init(&w->unit, 0);
+		unit_add(&w->unit, UNIT_ANY, &stmt_newest, 0, NULL);
+		assert_int_equal(world_run(w), UNIT_WON);
+		fixture.subject = world_int(w, 0, 0);
+	}
+	parents[2] = 77;
+	unit_init(&w->unit, 0);
+	run_read(&w->unit, slice_str("default"), fixture.subject);
+	assert_int_equal(world_run(w), UNIT_WON);
+	arena_init(&arena, 1u << 20);
+	assert_int_equal(run_row_take(&w->result, machine_of, NULL, &arena, &row), HX_OK);
+	unit_init(&w->unit, 0);
+	run_children_guard(&w->unit, &row);
+	for (int i = 0; i < 3; i++) {
+		bool held = false;
+
+		for (unsigned s = 0; s < w->unit.subjects_n; s++)
+			held |= w->unit.subjects[s] == parents[i];
+		MUST_HOLD(held, "a child is made while a run further up is being cancelled");
+	}
+	arena_release(&arena);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_child_under_a_cancel),
-		TEST(test_nothing_is_begun_under_a_cancel),
-		TEST(test_without_a_cancel_it_goes_on),
-		TEST(test_a_grandchild_is_not_made),
+		TEST(test_no_child_under_a_cancel),     TEST(test_nothing_is_begun_under_a_cancel),
+		TEST(test_without_a_cancel_it_goes_on), TEST(test_a_grandchild_is_not_made),
+		TEST(test_all_above_are_held),
 	};
 
 	if (argc > 1)
