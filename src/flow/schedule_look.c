@@ -75,6 +75,7 @@ static void schedule_look_decide(struct schedule_look *l, const struct answer *a
 	l->move = schedule_plan(&l->row);
 	l->there = false;
 	l->cancels_n = 0;
+	l->more = l->move.due_at && l->move.due_at <= l->row.now;
 	if (!has_news(l))
 		task_end(&l->task, HX_OK);
 	else if (l->move.cancels)
@@ -160,7 +161,10 @@ static void take_moved(struct schedule_look *l, const struct answer *answer)
 	if (verdict == UNIT_WON) {
 		schedule_look_count(l);
 		l->lost = false;
-		task_go(&l->task, LOOK_READING);
+		if (l->more)
+			task_go(&l->task, LOOK_READING);
+		else
+			task_end(&l->task, HX_OK);
 	} else if (verdict == UNIT_LOST && l->there) {
 		schedule_look_go_on(l, answer);
 	} else if (verdict == UNIT_LOST) {

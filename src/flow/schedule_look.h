@@ -1,9 +1,10 @@
 /*
- * One look at a schedule that is due: reads it, decides (schedule_plan()), and carries that out as one unit; again, while more is due.
+ * One look at a schedule that is due: reads it, decides (schedule_plan()), and carries that out as one unit; again, while more is due. (Then
+ * alone: mostly one slot is due, and a schedule costs a read and a write for each.)
  *
  *   START ─▶ READING ─┬ gone, or nothing to do: HX_OK
  *               ▲     ├ it cannot be started here: RESTING, its due_at is put off, and its slot stays ─▶ HX_CONFIG_ERROR, HX_TOO_LARGE, …
- *               │     └─▶ (READING_ACCOUNT, of a batch) ─▶ MOVING ─┬ won ───────────────────────▶ READING
+ *               │     └─▶ (READING_ACCOUNT, of a batch) ─▶ MOVING ─┬ won, and more is due ──────▶ READING
  *               │         (READING_OPEN, of `cancel`)              ├ lost, the guard: another node, or a verb ─▶ READING
  *               └──────────────────────────────────────────────────┼ lost, the key: the slot was started before ─▶ MOVING without it
  *                                                                  └ unknown ───────────────────▶ READING: the revision tells
@@ -34,6 +35,7 @@ struct schedule_look {
 	struct schedule_row row;
 	struct schedule_move move;
 	struct schedule_start start;
+	bool more;  /* after its move the next slot is due already; if not, its row says when it is found again */
 	bool there; /* the slot's key has its run: only the move is left */
 	bool lost;  /* to another node, or a verb: its due_at may be of one that cannot start it */
 	enum hx_code cannot;
