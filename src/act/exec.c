@@ -227,6 +227,11 @@ static void exec_start(struct kind *kind, struct job *job)
 	pool_put(&((struct exec *)kind)->pool, job);
 }
 
+static void exec_flush(struct kind *kind)
+{
+	pool_flush(&((struct exec *)kind)->pool);
+}
+
 static void exec_cancel(struct kind *kind, struct job *job)
 {
 	struct exec *exec = (struct exec *)kind;
@@ -252,7 +257,8 @@ enum hx_code exec_kind_new(size_t slots, struct kind **ret_kind, struct hx_error
 
 	if (!exec)
 		return error_set(err, HX_NO_MEMORY, "exec actions");
-	exec->kind = (struct kind){.start = exec_start, .cancel = exec_cancel, .free = free_kind, .slots = slots};
+	exec->kind = (struct kind){
+		.start = exec_start, .flush = exec_flush, .cancel = exec_cancel, .free = free_kind, .slots = slots};
 	pthread_mutex_init(&exec->mutex, NULL);
 	code = pool_init(&exec->pool, slots, exec_run, &exec->kind, err);
 	return HAND_OVER(code, &exec->kind, free_kind, ret_kind);

@@ -40,9 +40,11 @@ struct job {
 	bool aborted; /* nobody waits for the answer any more */
 };
 
-/* start and cancel are called with the port's mutex held: they return at once and do not call the port. */
+/* start, flush and cancel are called with the port's mutex held: they return at once and do not call the port. */
 struct kind {
 	void (*start)(struct kind *kind, struct job *job);
+	/* What was started begins by now; NULL: it has begun. */
+	void (*flush)(struct kind *kind);
 	/* The job is running or has just finished; it is alive during the call. `cancelled` is set already. */
 	void (*cancel)(struct kind *kind, struct job *job);
 	/* No job is left. Ends the threads. */

@@ -95,6 +95,11 @@ static void native_start(struct kind *kind, struct job *job)
 	pool_put(&((struct native_kind *)kind)->pool, job);
 }
 
+static void native_flush(struct kind *kind)
+{
+	pool_flush(&((struct native_kind *)kind)->pool);
+}
+
 static void native_cancel(struct kind *kind, struct job *job)
 {
 	(void)kind;
@@ -116,7 +121,11 @@ enum hx_code native_kind_new(const struct natives *natives, size_t slots, struct
 
 	if (!self)
 		return error_set(err, HX_NO_MEMORY, "native actions");
-	self->kind = (struct kind){.start = native_start, .cancel = native_cancel, .free = free_kind, .slots = slots};
+	self->kind = (struct kind){.start = native_start,
+				   .flush = native_flush,
+				   .cancel = native_cancel,
+				   .free = free_kind,
+				   .slots = slots};
 	self->natives = natives;
 	code = pool_init(&self->pool, slots, native_run, &self->kind, err);
 	return HAND_OVER(code, &self->kind, free_kind, ret_kind);

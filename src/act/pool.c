@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+/* The pool whose thread this is. */
+static _Thread_local const struct pool *own;
+/* It takes the next job itself: one that ends makes room for another, and whoever was woken for that would find nothing left. */
+static _Thread_local bool comes_back;
+
 /* NULL: the pool is ending. */
 static struct job *take_job(struct pool *pool)
 {
@@ -25,8 +30,11 @@ static void *pool_run(void *context)
 	struct pool *pool = context;
 	struct job *job;
 
-	while ((job = take_job(pool)))
+	own = pool;
+	while ((job = take_job(pool))) {
+		comes_back = true;
 		pool->run(pool->kind, job);
+	}
 	return NULL;
 }
 
@@ -51,8 +59,25 @@ void pool_put(struct pool *pool, struct job *job)
 	job->next = NULL;
 	*pool->last = job;
 	pool->last = &job->next;
+	pool->owed += own != pool;
 	monitor_unlock(&pool->monitor);
-	monitor_wake_one(&pool->monitor);
+	if (own != pool)
+		return;
+	if (!comes_back)
+		monitor_wake_one(&pool->monitor);
+	comes_back = false;
+}
+
+void pool_flush(struct pool *pool)
+{
+	size_t owed;
+
+	monitor_lock(&pool->monitor);
+	owed = pool->owed;
+	pool->owed = 0;
+	monitor_unlock(&pool->monitor);
+	for (size_t i = 0; i < owed; i++)
+		monitor_wake_one(&pool->monitor);
 }
 
 void pool_release(struct pool *pool)

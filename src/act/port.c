@@ -69,12 +69,17 @@ static struct job *job_new(struct port *port, const struct act_call *call, struc
 	return job;
 }
 
+static void pass_on(const struct port *port, struct ticket ticket, struct verdict verdict)
+{
+	port->options.answer(ticket, verdict.outcome, verdict.output, verdict.not_before_ms);
+}
+
 static void port_answer(struct port *port, struct ticket ticket, struct verdict verdict)
 {
 	pthread_mutex_lock(&port->mutex);
 	port->stats.answers[verdict.outcome]++;
 	pthread_mutex_unlock(&port->mutex);
-	port->options.answer(ticket, verdict.outcome, verdict.output, verdict.not_before_ms);
+	pass_on(port, ticket, verdict);
 }
 
 /* As slots are, so is the room to wait. */
@@ -208,6 +213,16 @@ static void port_start_call(struct act_port *act, const struct act_call *call, s
 	}
 }
 
+static void port_flush(struct act_port *act)
+{
+	struct port *port = (struct port *)act;
+
+	LOCKED(&port->mutex);
+	for (size_t i = 0; port->stats.running /* else the kinds may be gone */ && i < ACTION_KINDS_N; i++)
+		if (port->kinds[i] && port->kinds[i]->flush)
+			port->kinds[i]->flush(port->kinds[i]);
+}
+
 static void port_cancel(struct job *job)
 {
 	atomic_store(&job->cancelled, true);
@@ -277,10 +292,11 @@ static void release_slot(struct port *port, struct job *job)
 		pthread_cond_broadcast(&port->quiet);
 }
 
-static void count_time(struct port *port, const struct job *job)
+static void count_answer(struct port *port, const struct job *job, enum act_outcome outcome)
 {
 	struct mono_time now = clock_mono(clock_system());
 
+	port->stats.answers[outcome]++;
 	histogram_count(&port->stats.answered[job->action->kind], (now.ns - job->started.ns) / 1000);
 }
 
@@ -293,11 +309,11 @@ void port_job_done(struct job *job, struct verdict verdict)
 	ASSERT(job->running && *job_slot(port, job->ticket) == job);
 	wanted = !job->aborted;
 	if (wanted)
-		count_time(port, job);
+		count_answer(port, job, verdict.outcome);
 	release_slot(port, job);
 	pthread_mutex_unlock(&port->mutex);
 	if (wanted)
-		port_answer(port, job->ticket, verdict);
+		pass_on(port, job->ticket, verdict);
 	free(job);
 }
 
@@ -343,7 +359,8 @@ void port_look(struct port *port, int64_t subject, int64_t fence, struct port_si
 
 static void init(struct port *port, const struct port_options *options)
 {
-	port->act = (struct act_port){.start = port_start_call, .abort = abort_job, .withdraw = withdraw};
+	port->act = (struct act_port){
+		.start = port_start_call, .flush = port_flush, .abort = abort_job, .withdraw = withdraw};
 	port->options = *options;
 	if (!options->answer)
 		port->options.answer = lane_answer_not_before;

@@ -441,6 +441,7 @@ static void resume_ready(struct lane *lane)
 
 	while ((seat = lane_list_pop(&lane->ready)))
 		resume(lane, seat);
+	lane_act_flush(lane);
 }
 
 /*

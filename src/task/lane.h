@@ -97,6 +97,8 @@ struct ticket {
 struct act_port {
 	/* In the lane's thread: takes the call over (texts live until the answer) and returns at once. */
 	void (*start)(struct act_port *port, const struct act_call *call, struct ticket ticket);
+	/* After a round of them, in the lane's thread: what was started begins by now. May be NULL: it has begun. */
+	void (*flush)(struct act_port *port);
 	/* The lane has given up waiting (claim lost, stop): an answer is not needed any more. May be NULL. */
 	void (*abort)(struct act_port *port, struct ticket ticket);
 	/* Takes a call back that has not begun: true, and it is never begun nor answered. May be NULL: all begin at once. */

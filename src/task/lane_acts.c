@@ -223,10 +223,18 @@ void lane_act_start(struct lane *lane, struct seat *seat, const struct act_call 
 		warden_watch(lane->options.warden, &seat->warded, lease_trusted_until(&seat->lease),
 			     seat->hear_out ? withdraw_warded : abort_warded);
 	lane->options.act->start(lane->options.act, call, (struct ticket){lane, seat->number});
+	lane->acts_owed = true;
 	if (call->lease.fence) {
 		ASSERT(lane->options.renew);
 		set_lease_timer(lane, seat, lease_next_beat(&seat->lease));
 	}
+}
+
+void lane_act_flush(struct lane *lane)
+{
+	if (lane->acts_owed && lane->options.act->flush)
+		lane->options.act->flush(lane->options.act);
+	lane->acts_owed = false;
 }
 
 void lane_act_drop_all(struct lane *lane)

@@ -40,6 +40,7 @@ struct lane {
 	_Atomic uint32_t topics_n[LANE_BUCKETS], places_n[LANE_BUCKETS];
 	struct seat *acting[LANE_BUCKETS];
 	uint64_t last_number;
+	bool acts_owed;   /* something was started and not flushed */
 	size_t seats_in;  /* taken in and not yet done */
 	size_t beats_out; /* sent to the pulse lane and not yet back */
 	size_t pending_n;
@@ -177,4 +178,5 @@ void lane_act_timer_fired(struct lane *lane, struct seat *seat);
 /* An answer of the port's, or a beat that has come back. Takes the mail. */
 void lane_act_open_mail(struct lane *lane, struct mail *mail);
 /* The drain time is over: whoever is still acting is left as a crash would leave it. */
+void lane_act_flush(struct lane *lane);
 void lane_act_drop_all(struct lane *lane);

@@ -85,6 +85,7 @@ static void lane_wait_refuse(struct lane *lane, struct seat *seat)
 	}
 	lane->stats.refused++;
 	lane_carry_out(lane, seat, &ask, /* unit= */ NULL);
+	lane_act_flush(lane); /* the round that this interrupts may last */
 }
 
 /* Out of this list into the other. */
@@ -140,6 +141,7 @@ static void refuse_late_callers(struct lane *lane, struct mono_time now)
 		else
 			lane_carry_out(lane, seat, &ask, /* unit= */ NULL);
 	}
+	lane_act_flush(lane);
 }
 
 /* The end is not kept waiting for a store that is silent. */

@@ -120,6 +120,7 @@ static inline uint64_t desk_start(struct desk *desk, const struct action *action
 	assert_true(desk->last_number + 1 < DESK_ANSWERS_MAX);
 	desk->last_number++;
 	port_act(desk->port)->start(port_act(desk->port), &call, desk_ticket(desk, desk->last_number));
+	port_act(desk->port)->flush(port_act(desk->port));
 	memset(input, 'x', call.input.n);
 	free(input);
 	return desk->last_number;

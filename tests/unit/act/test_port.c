@@ -402,6 +402,7 @@ static void *crowd_run(void *context)
 		struct act_call call = {.action = &c->actions[i % 3], .input = slice_str("{}"), .attempt = 1};
 
 		act->start(act, &call, desk_ticket(c->desk, i));
+		act->flush(act);
 		if (rand_r(&c->seed) % 3 == 0)
 			act->abort(act, desk_ticket(c->desk, c->from + (size_t)rand_r(&c->seed) % (i - c->from + 1)));
 	}

@@ -482,7 +482,7 @@ static inline void party_start_with(enum store_kind kind, size_t seats_max, int6
 	party.clock.clock = (struct clock){.wall = hand_clock_wall, .mono = hand_clock_mono};
 	party.clock.wall_ms = START_MS;
 	party.clock.mono_ms = START_MONO_MS;
-	party.port.port = (struct act_port){port_start, port_abort, port_withdraw};
+	party.port.port = (struct act_port){.start = port_start, .abort = port_abort, .withdraw = port_withdraw};
 	assert_int_equal(pthread_create(&party.port.thread, NULL, port_run, &party.port), 0);
 	party.options = (struct lane_options){
 		.db = {.url = party.store->url, .clock = &party.clock.clock, .exclusive = true},
