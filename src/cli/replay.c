@@ -49,6 +49,7 @@ struct replay {
 	struct client client;
 	const char *subject; /* its path */
 	struct strbuf seen;  /* what the subject was when it was last looked at */
+	bool waits;          /* for what comes by time alone, where that is real: all is done, or somebody was away */
 	size_t clickers_n;
 	struct clicker clickers[EXAMPLE_WHENS_MAX];
 	struct strbuf wrong; /* empty: nothing */
@@ -113,7 +114,8 @@ static void skip_lease(struct replay *x)
 	struct hx_error err;
 	struct json answer;
 
-	(void)move_time(x, "{\"skipMs\":" REPLAY_SKIP_MS "}");
+	if (move_time(x, "{\"skipMs\":" REPLAY_SKIP_MS "}") < 0)
+		replay_server_pause(&x->server);
 	if (x->of->entity && x->of->module)
 		(void)ask(x, "POST", text_printf(x->arena, "/api/v1/modules/%s/sweep", x->of->module), slice_str("{}"),
 			  &answer, &err);
@@ -130,6 +132,7 @@ static void bear_mishap(struct replay *x, struct mock_sight sight)
 	int64_t end = now_ms() + TAKE_OVER_MS;
 	struct hx_error err;
 
+	x->waits = true;
 	(void)has_changed(x);
 	if (sight.crashed) {
 		if (replay_server_kill(&x->server, &err))
@@ -151,14 +154,19 @@ static bool all_are_answered(const struct replay *x)
 	return all;
 }
 
+/* Where time is real, what is done next is done before the first backoff is over, as it is where time is skipped. */
+static int64_t quiet_of(const struct replay *x)
+{
+	return replay_server_is_clocked(&x->server) || !x->waits ? QUIET_MS : REAL_QUIET_MS;
+}
+
 /*
  * To where nothing goes on; a call that is held is as if nothing went on. A machine that is busy may be so late with a caller that all
  * else is quiet: where no service lets it wait, its answer is waited for.
  */
 static void settle(struct replay *x)
 {
-	int64_t began = now_ms(), quiet_since = began;
-	int64_t quiet_ms = replay_server_is_clocked(&x->server) ? QUIET_MS : REAL_QUIET_MS;
+	int64_t began = now_ms(), quiet_since = began, quiet_ms = quiet_of(x);
 	unsigned calls = mock_look(x->mock).calls;
 
 	while (now_ms() < quiet_since + quiet_ms) {
@@ -166,8 +174,7 @@ static void settle(struct replay *x)
 
 		if (sight.paused || sight.crashed)
 			bear_mishap(x, sight);
-		else if (sight.held)
-			quiet_ms = QUIET_MS;
+		quiet_ms = sight.held ? QUIET_MS : quiet_of(x);
 		if (sight.paused || sight.crashed || sight.calls != calls || has_changed(x) ||
 		    (!sight.held && !all_are_answered(x) && now_ms() < began + ANSWER_MS)) {
 			quiet_since = now_ms();
@@ -182,6 +189,7 @@ static void skip_to_the_end(struct replay *x)
 {
 	bool leased = false;
 
+	x->waits = true;
 	for (int i = 0; i < ROUNDS_MAX; i++) {
 		settle(x);
 		if (move_time(x, "{\"toNext\":true}") > 0) {
@@ -494,7 +502,7 @@ static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, co
 	plan->mock_url = mock_url(x.mock);
 	plan->status = of->entity ? result->example->status : NULL;
 	plan->of = of;
-	code = replay_server_start(&x.server, plan, /* clocked= */ !kills(result->example), err);
+	code = replay_server_start(&x.server, plan, /* clocked= */ !plan->store && !kills(result->example), err);
 	if (!code)
 		code = client_init_own(&x.client, replay_server_url(&x.server), CALL_TIMEOUT_MS, err);
 	if (!code)
@@ -508,10 +516,10 @@ static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, co
 	return code;
 }
 
-enum hx_code replay_run(const struct definition_set *set, const struct trial_world *world, struct arena *arena,
-			struct example_report *report, struct hx_error *err)
+enum hx_code replay_run(const struct definition_set *set, const struct trial_world *world, const char *store,
+			struct arena *arena, struct example_report *report, struct hx_error *err)
 {
-	struct replay_plan plan = {.set = set};
+	struct replay_plan plan = {.set = set, .store = store};
 	enum hx_code code = HX_OK;
 
 	plan.services_n = example_mocks(set, world, arena, &plan.services);

@@ -13,18 +13,22 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/json_string.h"
 #include "base/json_tree.h"
 #include "base/json_write.h"
 #include "cli/out_file.h"
+#include "db/driver.h"
 
 #define TEXT_BYTES_MAX (4u << 20)
 #define NODES_MAX 100000
 #define TREE_BYTES_MAX (64u << 20)
 #define START_MS 30000
 #define LOG "log"
+#define LEASE "2s" /* where it has to be waited for */
+#define PAUSE_S 3
 
 /* ---- the definitions, as they are served ---- */
 
@@ -95,7 +99,7 @@ static enum hx_code write_definition(const struct replay_server *s, const struct
 /* Every module has a janitor; leases are short where they have to be waited for. */
 static enum hx_code write_config(const struct replay_server *s, const struct replay_plan *plan, struct hx_error *err)
 {
-	const char *lease = s->clocked ? "1m" : "2s";
+	const char *lease = s->clocked ? "1m" : LEASE;
 	char path[80];
 	LOCAL_STRBUF(out, TEXT_BYTES_MAX);
 
@@ -167,11 +171,11 @@ static enum hx_code read_ready(struct replay_server *s, int fd, struct hx_error 
 
 static int spawn(struct replay_server *s, int out_fd)
 {
-	char log[60], db[80], flows[60], config[60], self[PATH_MAX] = "";
+	char log[60], flows[60], config[60], self[PATH_MAX] = "";
 	const char *const argv[] = {self,
 				    "serve",
 				    "--db",
-				    db,
+				    s->db,
 				    "--listen",
 				    s->listen,
 				    "--workflows",
@@ -187,10 +191,6 @@ static int spawn(struct replay_server *s, int out_fd)
 	snprintf(log, sizeof log, "%s/" LOG, s->folder);
 	snprintf(flows, sizeof flows, "%s/flows", s->folder);
 	snprintf(config, sizeof config, "%s/config.json", s->folder);
-	if (s->clocked)
-		snprintf(db, sizeof db, "sqlite::memory:");
-	else
-		snprintf(db, sizeof db, "sqlite:%s/store.db", s->folder);
 	if (!failure)
 		failure = posix_spawn_file_actions_init(&files);
 	if (failure)
@@ -222,6 +222,36 @@ static enum hx_code start(struct replay_server *s, struct hx_error *err)
 	return code;
 }
 
+/* Nobody else has a schema of this name: the folder's is one. */
+static enum hx_code name_store(struct replay_server *s, const struct replay_plan *plan, struct hx_error *err)
+{
+	int n;
+
+	if (!plan->store) {
+		n = s->clocked ? snprintf(s->db, sizeof s->db, "sqlite::memory:")
+			       : snprintf(s->db, sizeof s->db, "sqlite:%s/store.db", s->folder);
+	} else {
+		s->store = plan->store;
+		snprintf(s->schema, sizeof s->schema, "hapax_test_%s", strrchr(s->folder, '-') + 1);
+		n = snprintf(s->db, sizeof s->db, "%s%cschema=%s", s->store, strchr(s->store, '?') ? '&' : '?',
+			     s->schema);
+	}
+	return (size_t)n < sizeof s->db ? HX_OK : error_set(err, HX_CONFIG_ERROR, "the URL of the store is too long");
+}
+
+static void drop_schema(const struct replay_server *s)
+{
+	struct db_options options = {.url = s->store, .clock = clock_system()};
+	struct hx_error err;
+	struct db *db = NULL;
+	char sql[80];
+
+	snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS \"%s\" CASCADE", s->schema);
+	if (db_open(&options, &db, &err) || db->driver->script(db, sql, &err))
+		fprintf(stderr, "hapax: the schema %s is left: %s\n", s->schema, err.detail);
+	db_close(db);
+}
+
 enum hx_code replay_server_start(struct replay_server *s, const struct replay_plan *plan, bool clocked,
 				 struct hx_error *err)
 {
@@ -229,6 +259,8 @@ enum hx_code replay_server_start(struct replay_server *s, const struct replay_pl
 
 	*s = (struct replay_server){.clocked = clocked, .listen = "127.0.0.1:0"};
 	code = write_folder(s, plan, err);
+	if (!code)
+		code = name_store(s, plan, err);
 	return code ? code : start(s, err);
 }
 
@@ -248,6 +280,15 @@ enum hx_code replay_server_kill(struct replay_server *s, struct hx_error *err)
 	return start(s, err);
 }
 
+void replay_server_pause(struct replay_server *s)
+{
+	if (s->clocked || s->pid <= 0)
+		return;
+	(void)kill(s->pid, SIGSTOP);
+	nanosleep(&(const struct timespec){.tv_sec = PAUSE_S}, NULL);
+	(void)kill(s->pid, SIGCONT);
+}
+
 static void empty_folder(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -264,6 +305,9 @@ void replay_server_stop(struct replay_server *s)
 	char flows[60];
 
 	kill_it(s);
+	if (s->store)
+		drop_schema(s);
+	s->store = NULL;
 	if (!s->folder[0])
 		return;
 	snprintf(flows, sizeof flows, "%s/flows", s->folder);

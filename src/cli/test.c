@@ -112,7 +112,7 @@ static void try_file(struct tests *t, const char *path)
 		return;
 	examples_run(&file, set, &world, t->arena, r);
 	if (command_value(t->args, "server") && !t->code)
-		t->code = replay_run(set, &world, t->arena, r, t->err);
+		t->code = replay_run(set, &world, command_value(t->args, "db"), t->arena, r, t->err);
 	report(t, r);
 }
 
@@ -221,7 +221,13 @@ static enum hx_code watch(const struct command_args *args, struct hx_error *err)
 
 enum hx_code test_run(const struct command_args *args, struct hx_error *err)
 {
+	const char *db = command_value(args, "db");
+
 	if (command_value(args, "json") && command_value(args, "junit"))
 		return error_set(err, HX_VALIDATION_ERROR, "--json and --junit are two forms of one report: take one");
+	if (db && !command_value(args, "server"))
+		return error_set(err, HX_VALIDATION_ERROR, "--db is the store of --server, which is not there");
+	if (db && strncmp(db, "postgres://", 11) != 0 && strncmp(db, "postgresql://", 13) != 0)
+		return error_set(err, HX_VALIDATION_ERROR, "--db is a database of PostgreSQL, postgres://…");
 	return command_value(args, "watch") ? watch(args, err) : try_all(args, err);
 }

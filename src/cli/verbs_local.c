@@ -175,6 +175,8 @@ const struct command verbs_serving[] = {
 	{"test", NULL, "PATH…", "carries out examples of definitions, given, when, then: *.test.json, or those of folders",
 	 .options = OPTIONS(OPTION("server", NULL,
 			    "each once more on a real server that is started for it, whose services this program is; it must come to the same end"),
+		     OPTION("db", "URL",
+			    "with --server: a database of PostgreSQL, postgres://…, in which each server has a schema of its own for so long; time is real then [default: SQLite]"),
 		     OPTION("watch", NULL, "again after each change in the folder of the first, until it is interrupted"),
 		     OPTION("junit", NULL, "the report as JUnit's XML"), OPTION_JSON),
 	 .exits = EXITS({HX_PROMISE_BROKEN, "one is not as expected: how, and what happened, is on standard output"},

@@ -8,13 +8,23 @@ set -u
 world_of() { # file without .json
 	[ ! -e "$1.world.json" ] || printf '%s\n' --world "$1.world.json"
 }
-replay() { # file without .json, name
+save() { # file without .json, name: as a test of it, and of its mended twin
 	# shellcheck disable=SC2046
 	"$hapax" explore "$1.json" $(world_of "$1") --mishaps 1 --brief --save-test "$2.test.json" >"$2.explored" 2>&1 || [ $? -eq 1 ] || return 1
 	sed -e "s,/$2\.json,/$2.mended.json," -e "s,/$2\.world\.json,/$2.mended.world.json," "$2.test.json" >"$2.mended.test.json"
-	"$hapax" test "$2.test.json" --server >"$2.replayed" 2>&1
-	[ $? -eq 1 ] && grep -q 'the rule holds, was' "$2.replayed" && grep -q '^  on a real server: the same end' "$2.replayed" &&
-		"$hapax" test "$2.mended.test.json" --server >"$2.mended" 2>&1 && grep -q '^  on a real server: the same end' "$2.mended"
+}
+replay() { # name, of this replay, options
+	local name=$1 as=$2
+	shift 2
+	"$hapax" test "$name.test.json" --server "$@" >"$as.replayed" 2>&1
+	[ $? -eq 1 ] && grep -q 'the rule holds, was' "$as.replayed" && grep -q '^  on a real server: the same end' "$as.replayed" &&
+		"$hapax" test "$name.mended.test.json" --server "$@" >"$as.mended" 2>&1 && grep -q '^  on a real server: the same end' "$as.mended" &&
+		touch "$as.ok"
+}
+told() { # name, of this replay
+	[ -e "$2.ok" ] || tail -n 30 "$1.explored" "$2.replayed" "$2.mended"
+	[ -e "$2.ok" ]
+	result "${2//-/_}"
 }
 # Mostly they wait: four at a time.
 names=()
@@ -22,17 +32,27 @@ for file in "$root"/examples/explore/*.mended.json "$root"/tests/explore/*.mende
 	file=${file%.mended.json}
 	name=$(basename "$file")
 	names+=("$name")
-	(replay "$file" "$name" && touch "$name.ok") &
+	(save "$file" "$name" && replay "$name" "$name") &
 	[ $((${#names[@]} % 4)) -ne 0 ] || wait
 done
 wait
-for name in "${names[@]}"; do
-	[ -e "$name.ok" ] || tail -n 30 "$name.explored" "$name.replayed" "$name.mended"
-	[ -e "$name.ok" ]
-	result "${name//-/_}"
-done
+for name in "${names[@]}"; do told "$name" "$name"; done
 [ "${#names[@]}" -ge 16 ]
 result all_sixteen
+
+# The same on PostgreSQL, where time is real: a run, an entity and a batch; in a soak all of them.
+on_postgres=(double-charge claim-without-probe late-item)
+[ -z "${HAPAX_SOAK:-}" ] || read -ra on_postgres <<<"${names[*]/approved-by-nobody/}" # nobody approves for a day, which is not waited for
+[ -n "${HAPAX_TEST_PG:-}" ] || on_postgres=()
+n=0
+for name in "${on_postgres[@]}"; do
+	replay "$name" "$name-on-postgres" --db "$HAPAX_TEST_PG" &
+	[ $((++n % 4)) -ne 0 ] || wait
+done
+wait
+for name in "${on_postgres[@]}"; do told "$name" "$name-on-postgres"; done
+[ -z "${HAPAX_TEST_PG:-}" ] || [ -z "$(psql "$HAPAX_TEST_PG" -Atc "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'hapax_test%'")" ]
+result no_schema_is_left
 
 # Where somebody is killed the store is a file, and the server begins again.
 cp "$root/examples/explore/double-charge.mended.json" flows/shop.json

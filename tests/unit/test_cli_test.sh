@@ -132,6 +132,10 @@ await grep -q "1 test, 0 failed" watched && tests '{ "name": "changed", "then": 
 result watched
 kill "$watcher" && wait "$watcher"
 
+exits 2 test flows/shop.test.json --db postgres://127.0.0.1/x && complains "--db is the store of --server" &&
+	exits 2 test flows/shop.test.json --server --db sqlite:x.db && complains "--db is a database of PostgreSQL"
+result a_store_is_of_a_server_and_postgres
+
 "$hapax" test --help | grep -oE '^  --[a-z-]+' | tr -d ' ' | in_manual hapax-test.1
 result the_manual_has_every_option
 # Every field of a file is in the manual and on the page.
