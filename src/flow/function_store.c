@@ -71,13 +71,13 @@ DB_STMT(stmt_journal, "function_read_journal", "iii", ENTRY_OUT,
 DB_STMT(stmt_count, "function_count_journal", "ii", "i",
 	"SELECT count(*) FROM hx_entry e WHERE e.run = ?1 AND e.seq > ?2");
 
-#define STEPS                                                                                                          \
-	"SELECT " ENTRY_COLUMNS("e.output") ", (SELECT u.completed_at FROM hx_entry u WHERE u.run = e.run AND u.label = e.label"  \
-	" AND u.about = 'undo' AND u.state = 'done') FROM hx_entry e WHERE e.about = '' AND e.run = "
+#define STEPS(from)                                                                                                    \
+	ENTRY_COLUMNS("e.output") ", (SELECT w.completed_at FROM hx_entry w WHERE w.run = e.run AND w.label = e.label"         \
+	" AND w.about = 'undo' AND w.state = 'done') FROM hx_entry e" from " WHERE e.about = '' AND e.run = "
 DB_STMT(stmt_steps, "function_read_steps", "i", ENTRY_OUT "i",
-	STEPS "?1 ORDER BY e.i");
+	"SELECT {ord}" STEPS("{join}") "?1 ORDER BY {ord}e.i");
 DB_STMT(stmt_key_steps, "function_read_key_steps", "tt", ENTRY_OUT "i",
-	STEPS "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2) ORDER BY e.i");
+	"SELECT " STEPS("") "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2) ORDER BY e.i");
 
 /*
  * ?2: as it was read. Whatever else has changed the function, its journal or its subject has raised it; so the lines after it decide
