@@ -69,21 +69,11 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittti", "ii",
 		  " WHERE r->>0 = f.name LIMIT 1)) FROM won w WHERE f.subject = w.id RETURNING f.subject)"
 		  " SELECT id, fence FROM won");
 
-DB_STMT(stmt_tell, "function_claim_tell", "iti", "",
-	INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, " TO ", s.version + 1, s.fence + 1, ?1, ?2, ?3,"
-	" hx_link(s.head, s.id, s.seq + 1, s.status, " TO ", s.version + 1, s.fence + 1, ?1, ?3, ?2)"
-	" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
-	.pg_sql = "");
-
 #define LEASE(name, rows, otherwise)                                                                                   \
 	"coalesce((SELECT json_extract(value, '$[2]') FROM json_each(" rows ") WHERE json_extract(value, '$[0]') = " name " LIMIT 1), "  \
 	otherwise ")"
 
-DB_STMT(stmt_move, "function_claim_move", "iitit", "",
-	"UPDATE hx_subject AS s SET status = " TO ", version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
-	" fence = fence + 1, owner = ?3, until = ?2 + " LEASE("(SELECT f.name FROM hx_function f WHERE f.subject = s.id)", "?5", "?4") ", head = (SELECT h.hash FROM hx_history h"
-	" WHERE h.subject = s.id AND h.seq = s.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
-	.pg_sql = "");
+CLAIMED_STMTS("function_claim", TO, "it", LEASE("(SELECT f.name FROM hx_function f WHERE f.subject = s.id)", "?5", "?4"));
 
 DB_STMT(stmt_started, "function_claim_started", "i", "",
 	"UPDATE hx_run SET started_at = coalesce(started_at, ?1) WHERE subject IN (SELECT id FROM hx_ids)",
@@ -94,10 +84,6 @@ DB_STMT(stmt_begin, "function_claim_begin", "tit", "",
 	"UPDATE hx_function SET worker = ?1, lease_ms = " LEASE("hx_function.name", "?3", "?2") ", revision = revision + 1, turn_at = NULL, awaits = NULL, any_of = 0,"
 	" turn_version = coalesce(version, (SELECT json_extract(value, '$[1]') FROM json_each(?3)"
 	" WHERE json_extract(value, '$[0]') = hx_function.name LIMIT 1)) WHERE subject IN (SELECT id FROM hx_ids)",
-	.pg_sql = "");
-
-DB_STMT(stmt_forget, "function_claim_forget", "", "",
-	"DELETE FROM hx_ids",
 	.pg_sql = "");
 
 /* Those with a limit that are due, the oldest first. ?4: so many. */

@@ -107,24 +107,10 @@ DB_STMT(stmt_claim, "job_claim", "ttiiiiitti", "itttiiit",
 		  " " TRACE_OF_RUN " AS trace)"
 		  " SELECT subject, queue, payload, effect_key, attempt, fence, until, trace FROM begun ORDER BY place");
 
-DB_STMT(stmt_tell, "job_claim_tell", "iti", "",
-	INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?2, ?3,"
-	" hx_link(s.head, s.id, s.seq + 1, s.status, 'RUNNING', s.version + 1, s.fence + 1, ?1, ?3, ?2)"
-	" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",
-	.pg_sql = "");
-
-DB_STMT(stmt_move, "job_claim_move", "iiti", "",
-	"UPDATE hx_subject SET status = 'RUNNING', version = version + 1, op = ?1, updated_at = ?2, seq = seq + 1,"
-	" fence = fence + 1, owner = ?3, until = ?2 + ?4, head = (SELECT h.hash FROM hx_history h"
-	" WHERE h.subject = hx_subject.id AND h.seq = hx_subject.seq + 1) WHERE id IN (SELECT id FROM hx_ids)",
-	.pg_sql = "");
+CLAIMED_STMTS("job_claim", "'RUNNING'", "i", "?4");
 
 DB_STMT(stmt_start, "job_claim_start", "", "",
 	"UPDATE hx_job SET due_at = NULL, attempt = attempt + 1 WHERE subject IN (SELECT id FROM hx_ids)",
-	.pg_sql = "");
-
-DB_STMT(stmt_forget, "job_claim_forget", "", "",
-	"DELETE FROM hx_ids",
 	.pg_sql = "");
 
 /* What would be claimed, as it stands: its rank in line is by its priority. */

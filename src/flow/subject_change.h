@@ -39,3 +39,28 @@
 
 /* What subject_add_history() adds; and what a change returns. */
 extern const struct db_stmt subject_history, subject_told;
+
+/*
+ * A claim of many at once on SQLite, which has no UPDATE … RETURNING into another statement: its ids stand in hx_ids, and three
+ * statements go over them. PostgreSQL does it in the one that picks them.
+ *
+ * tell    ?1 op   ?2 node   ?3 now
+ * move    ?1 op   ?2 now   ?3 owner   and from ?4 on what the lease is made of (its types: lease_in)
+ *
+ * `to` is the status and `lease` the ms, both SQL about the subject s.
+ */
+/* clang-format off */
+#define CLAIMED_STMTS(name, to, lease_in, lease)                                                                       \
+	DB_STMT(stmt_tell, name "_tell", "iti", "",                                                                    \
+		INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, " to ", s.version + 1, s.fence + 1, ?1, ?2, ?3,"      \
+		" hx_link(s.head, s.id, s.seq + 1, s.status, " to ", s.version + 1, s.fence + 1, ?1, ?3, ?2)"          \
+		" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",                                               \
+		.pg_sql = "");                                                                                         \
+	DB_STMT(stmt_move, name "_move", "iit" lease_in, "",                                                           \
+		"UPDATE hx_subject AS s SET status = " to ", version = version + 1, op = ?1, updated_at = ?2,"         \
+		" seq = seq + 1, fence = fence + 1, owner = ?3, until = ?2 + " lease ","                               \
+		" head = (SELECT h.hash FROM hx_history h WHERE h.subject = s.id AND h.seq = s.seq + 1)"               \
+		" WHERE id IN (SELECT id FROM hx_ids)",                                                                \
+		.pg_sql = "");                                                                                         \
+	DB_STMT(stmt_forget, name "_forget", "", "", "DELETE FROM hx_ids", .pg_sql = "")
+/* clang-format on */
