@@ -47,14 +47,7 @@
 #define BATCH_CANCEL_CHECK_MAX 1000000 /* the contract names no ceiling; every number has one */
 
 struct batch_definition {
-	const char *name;
-	const char *module; /* meta.module, default: the definition's name */
-	const char *file;
-	struct slice text; /* the definition as written */
-	size_t actions_n;
-	const struct action *actions;    /* by name */
-	struct user_rules rules;         /* of the user's own: see user_rule.h */
-	const struct trial_world *world; /* see trial_world.h; NULL: none */
+	HEAD_MEMBERS;
 
 	/* Its void_action voids the key of an item; NULL there: a late effect is only seen. */
 	const struct action *item_action;

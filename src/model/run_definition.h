@@ -119,15 +119,8 @@ struct run_step {
 };
 
 struct run_definition {
-	const char *name;
-	const char *module; /* meta.module, default: the definition's name */
-	const char *file;
-	struct slice text; /* the definition as written */
-	size_t actions_n;
-	const struct action *actions;    /* by name */
-	struct user_rules rules;         /* of the user's own: see user_rule.h */
-	const struct trial_world *world; /* see trial_world.h; NULL: none */
-	size_t steps_n;                  /* 1 to WORKFLOW_STEPS_MAX */
+	HEAD_MEMBERS;
+	size_t steps_n; /* 1 to WORKFLOW_STEPS_MAX */
 	const struct run_step *steps;
 	const struct run_step *const *steps_by_name;
 	const struct expression *output; /* NULL: none is written, the output is null */

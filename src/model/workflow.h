@@ -63,21 +63,25 @@ struct user_table {
 	const char *id, *status, *version, *updated_at;
 };
 
+/* What a definition of any kind has; HEAD_OF (head.h) fills it. */
+#define HEAD_MEMBERS                                                                                                   \
+	const char *name;                                                                                              \
+	const char *module; /* meta.module, default: the definition's name */                                          \
+	const char *file;                                                                                              \
+	struct slice text; /* the definition as written */                                                             \
+	size_t actions_n;                                                                                              \
+	const struct action *actions;   /* by name */                                                                  \
+	struct user_rules rules;        /* of the user's own: see user_rule.h */                                       \
+	const struct trial_world *world /* see trial_world.h; NULL: none */
+
 struct workflow {
-	const char *name;
-	const char *module; /* meta.module, default: the workflow's name */
-	const char *file;
-	struct slice text; /* the definition as written */
+	HEAD_MEMBERS;
 	struct user_table table;
 	size_t statuses_n;
 	const char *const *statuses;
 	const char *initial_status;
 	size_t requesters_n;
 	const char *const *requesters; /* sorted, without "default" */
-	size_t actions_n;
-	const struct action *actions;    /* by name */
-	struct user_rules rules;         /* of the user's own: see user_rule.h */
-	const struct trial_world *world; /* see trial_world.h; NULL: none */
 	size_t steps_n;
 	const struct step *steps;
 	struct attributes attributes;       /* over .data: what its entities are searched by */
