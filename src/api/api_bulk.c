@@ -243,7 +243,7 @@ static const char *bulk_detail(enum hx_code code)
 void api_bulk_show(struct http_call *call)
 {
 	static const struct api_wait_kind kind = {
-		.read = bulk_read_counted, .show = show_bulk, .topic = bulk_end_topic, .detail = bulk_detail};
+		.read = bulk_read_counted, .show = show_bulk, .topic = subject_end_topic, .detail = bulk_detail};
 	struct api_wait wait = {.kind = &kind, .call = call};
 
 	if (api_wait_parse(call, &wait.wait_ms) && bulk_id(call, &wait.subject))

@@ -57,7 +57,7 @@ const struct api_wait_kind batch_waits = {
 	.read = batch_read,
 	.show = batch_wait_show,
 	.has_ended = has_ended,
-	.topic = batch_end_topic,
+	.topic = subject_end_topic,
 	.show_known = show_created,
 	.detail = batch_detail,
 };

@@ -68,7 +68,7 @@ const struct api_wait_kind run_waits = {
 	.read = run_read_shown,
 	.show = show_waited_run,
 	.has_ended = runs_has_ended,
-	.topic = run_end_topic,
+	.topic = subject_end_topic,
 	.show_known = show_created,
 	.detail = runs_detail,
 };

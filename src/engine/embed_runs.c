@@ -207,7 +207,7 @@ static enum hx_code wait_for(struct run_waiting *w, int64_t subject, int64_t wai
 		.read = read_run, .show = embed_runs_show, .forget = embed_runs_forget};
 	enum hx_code code;
 
-	end_wait_init(&w->wait, &kind, subject, run_end_topic(subject), wait_ms);
+	end_wait_init(&w->wait, &kind, subject, subject_end_topic(subject), wait_ms);
 	w->wait.has_ended = runs_has_ended;
 	code = embed_carry_out(w->call.e, (uint64_t)subject, &w->wait.task);
 	return code ? embed_refuse(err, code, w->detail) : HX_OK;

@@ -69,11 +69,6 @@
 
 /* Whoever looks for due batches sleeps on this topic. */
 #define BATCH_TOPIC (INT64_MAX - 2)
-/* Whoever waits for the end of one sleeps on this, which the unit that ends it wakes. */
-static inline int64_t batch_end_topic(int64_t subject)
-{
-	return -subject;
-}
 
 int64_t batch_kind(void);
 

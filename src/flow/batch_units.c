@@ -203,7 +203,7 @@ void batch_load_lost(struct unit *unit, const struct stamp *stamp, const struct 
 	seize(unit, stamp, row, BATCH_LOADING, row->loaded ? BATCH_PENDING : BATCH_FAILED, /* lease_ms= */ 0);
 	if (!row->loaded) {
 		UNIT_ADD(unit, UNIT_VERDICT, &stmt_load_failed, db_int(row->subject), db_int(stamp->at.ms));
-		unit_wake(unit, batch_end_topic(row->subject));
+		unit_wake(unit, subject_end_topic(row->subject));
 	}
 }
 
@@ -292,7 +292,7 @@ void batch_end(struct unit *unit, const struct stamp *stamp, const struct batch_
 		UNIT_ADD(unit, UNIT_VERDICT, &stmt_cancelled, db_int(hold->subject), db_int(stamp->at.ms), TOTALS(row),
 			 db_int(row->late));
 	add_after_effects(unit, stamp, hold, job_ids, job_keys, payload); /* mutant: batch-effects-outside-unit */
-	unit_wake(unit, batch_end_topic(hold->subject));
+	unit_wake(unit, subject_end_topic(hold->subject));
 }
 
 /* ---- callers ---- */

@@ -213,7 +213,7 @@ void bulk_finish(struct unit *unit, const struct stamp *stamp, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_close_some, db_int(subject));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_finish, db_int(subject), db_int(stamp->at.ms));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_again, db_int(subject));
-	unit_wake(unit, bulk_end_topic(subject));
+	unit_wake(unit, subject_end_topic(subject));
 }
 
 void bulk_cancel(struct unit *unit, struct slice workspace, int64_t subject)

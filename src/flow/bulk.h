@@ -107,12 +107,6 @@ void bulk_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
 /* A page of its items goes, and after the last one it. LOST: it has not ended so long ago, or is gone. */
 void bulk_expire(struct unit *unit, int64_t subject, int64_t age_ms);
 
-/* Woken by its end. */
-static inline int64_t bulk_end_topic(int64_t subject)
-{
-	return -subject;
-}
-
 /* Rows: n, subject, result, code; workflow and name of an entity. */
 void bulk_list_items(struct unit *unit, struct slice workspace, int64_t subject, int64_t from, int64_t limit);
 enum { BULK_ITEM_N, BULK_ITEM_SUBJECT, BULK_ITEM_RESULT, BULK_ITEM_CODE, BULK_ITEM_WORKFLOW, BULK_ITEM_NAME };

@@ -534,7 +534,7 @@ static void add_run(struct unit *unit, const struct stamp *stamp, const struct f
 		 w->step_status ? db_str(w->step_status) : db_null(), ended ? db_str("") : db_null(),
 		 number(w->times_out_at), number(ended ? keep_until(w, stamp->at.ms) : 0));
 	if (ended)
-		unit_wake(unit, run_end_topic(w->row.subject));
+		unit_wake(unit, subject_end_topic(w->row.subject));
 	if (ended && w->row.parent)
 		run_child_ended(unit,
 				&(struct run_row){.subject = w->row.subject,

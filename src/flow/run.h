@@ -89,11 +89,6 @@ bool run_key_is_good(struct slice key);
 
 /* Whoever looks for due runs sleeps on this topic; every unit that makes one due now wakes it. */
 #define RUN_TOPIC (INT64_MAX - 1)
-/* Whoever waits for the end of a run sleeps on this one, which the unit that ends it wakes: once, not with every step. */
-static inline int64_t run_end_topic(int64_t subject)
-{
-	return -subject;
-}
 
 int64_t run_kind(void);
 

@@ -142,7 +142,7 @@ static void run_units_add_row(const struct run_drive *d, struct unit *unit)
 	if (move->write == RUN_WRITES_REST)
 		unit_wake(unit, RUN_TOPIC); /* whoever waits for the next due run has to reckon with this one */
 	if (run_is_terminal(move->to))
-		unit_wake(unit, run_end_topic(d->row.subject));
+		unit_wake(unit, subject_end_topic(d->row.subject));
 }
 
 static void add_stood(const struct run_drive *d, struct unit *unit)

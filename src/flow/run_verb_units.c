@@ -140,7 +140,7 @@ static void build_cancel(const struct run_verb *v, struct unit *unit)
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_cancel, db_int(v->subject), db_int(v->due),
 		 ends ? db_int(v->stamp.at.ms) : db_null(), db_int(stays));
 	if (ends)
-		unit_wake(unit, run_end_topic(v->subject));
+		unit_wake(unit, subject_end_topic(v->subject));
 	if (ends && v->row.parent)
 		run_child_ended(unit, &v->row, v->to);
 	if (!ends && !stands_at_repeat(&v->row))

@@ -37,6 +37,12 @@
 #include "db/link.h"
 #include "db/unit.h"
 
+/* Whoever waits for its end sleeps on this topic, which the unit that ends it wakes: once, not with every change. */
+static inline int64_t subject_end_topic(int64_t subject)
+{
+	return -subject;
+}
+
 /* A column where s is hx_subject; 1: owned, and its time is over, by the store's clock. */
 #define SUBJECT_IS_PAST "CAST(CASE WHEN s.owner IS NOT NULL AND s.until <= hx_now_ms() THEN 1 ELSE 0 END AS bigint)"
 

@@ -173,7 +173,7 @@ static void a_lost_creation_fails_and_frees_its_key(void **state_)
 	assert_int_equal(load_lost(hold.subject), UNIT_LOST); /* it is at it */
 	lapse(&hold);
 	assert_int_equal(load_lost(hold.subject), UNIT_WON);
-	assert_true(wakes(batch_end_topic(hold.subject)));
+	assert_true(wakes(subject_end_topic(hold.subject)));
 	assert_string_equal(state(hold.subject), "FAILED v3 f2");
 	assert_true(look(hold.subject).error.n > 0);
 	assert_int_equal(load(&hold, 2, COSTS(3)), UNIT_LOST);

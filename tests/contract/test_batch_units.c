@@ -425,7 +425,7 @@ static void a_batch_completes_when_nothing_is_left(void **state_)
 	assert_int_equal(end_batch(&hold, BATCH_CANCELLED), UNIT_LOST);
 	assert_int_equal(jobs_n(), 0);
 	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_WON);
-	assert_true(wakes(batch_end_topic(hold.subject)));
+	assert_true(wakes(subject_end_topic(hold.subject)));
 	assert_string_equal(state(hold.subject), "COMPLETED v3 f1");
 	assert_int_equal(jobs_n(), 1);
 	assert_int_equal(end_batch(&hold, BATCH_COMPLETED), UNIT_LOST);
