@@ -51,7 +51,7 @@ static bool is_over(const struct stage *s)
 	return s->aftermath ? s->steps > STEPS_MAX : s->sim->violation[0] || s->result->differences_n;
 }
 
-static void take(struct stage *s, struct sim_edge edge)
+static void stage_take(struct stage *s, struct sim_edge edge)
 {
 	if (s->steps++ == STEPS_MAX) {
 		differ(s, s->example->line, "end", slice_str("comes to an end"),
@@ -101,12 +101,13 @@ static void take_act(struct stage *s, unsigned actor)
 	unsigned outcome = outcome_of(s, &call);
 
 	if (outcome < MAYS_N)
-		take(s, (struct sim_edge){EDGE_ACT, (unsigned char)actor, (unsigned char)acts[outcome], 0});
+		stage_take(s, (struct sim_edge){EDGE_ACT, (unsigned char)actor, (unsigned char)acts[outcome], 0});
 	else if (outcome < OUTCOME_PAUSE)
-		take(s, (struct sim_edge){EDGE_CRASH, (unsigned char)s->t->scenario.cast[actor].node,
-					  (unsigned char)(outcome - OUTCOME_CRASH), 0});
+		stage_take(s, (struct sim_edge){EDGE_CRASH, (unsigned char)s->t->scenario.cast[actor].node,
+						(unsigned char)(outcome - OUTCOME_CRASH), 0});
 	else if (s->t->scenario.user->lease_end(s->sim) != INT64_MAX)
-		take(s, (struct sim_edge){EDGE_TIME, 0, (unsigned char)(outcome - OUTCOME_PAUSE), /* paused= */ 1});
+		stage_take(s,
+			   (struct sim_edge){EDGE_TIME, 0, (unsigned char)(outcome - OUTCOME_PAUSE), /* paused= */ 1});
 	else
 		differ(s, s->example->line, example_outcome_name(outcome), slice_str("whoever calls has a lease"),
 		       slice_str("it has none"));
@@ -146,7 +147,7 @@ static bool go_on(struct stage *s)
 
 	for (size_t i = 0; i < n; i++)
 		if (edges[i].kind == EDGE_WRITE || edges[i].kind == EDGE_AGAIN) {
-			take(s, edges[i]);
+			stage_take(s, edges[i]);
 			return true;
 		}
 	for (size_t i = 0; i < n; i++)
@@ -169,7 +170,7 @@ static void wait_for(struct stage *s, int64_t ms)
 
 	settle(s);
 	while (!is_over(s) && (next = sim_next_moment(s->sim)) >= 0 && next <= end) {
-		take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
+		stage_take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
 		settle(s);
 	}
 	if (!is_over(s))
@@ -182,9 +183,9 @@ static void skip_to_the_end(struct stage *s)
 	settle(s);
 	while (!is_over(s)) {
 		if (sim_next_moment(s->sim) >= 0)
-			take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
+			stage_take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
 		else if (trial_late_n(s->sim))
-			take(s, (struct sim_edge){EDGE_LAND, 0, 0, 0});
+			stage_take(s, (struct sim_edge){EDGE_LAND, 0, 0, 0});
 		else
 			break;
 		settle(s);
@@ -227,7 +228,7 @@ static void land(struct stage *s, const struct example_when *when)
 	int which = late_of(s, when->land);
 
 	if (which >= 0)
-		take(s, (struct sim_edge){EDGE_LAND, 0, (unsigned char)which, 0});
+		stage_take(s, (struct sim_edge){EDGE_LAND, 0, (unsigned char)which, 0});
 }
 
 static void click(struct stage *s, const struct example_when *when, size_t which)
@@ -236,7 +237,7 @@ static void click(struct stage *s, const struct example_when *when, size_t which
 	const struct sim_actor *actor = &s->sim->state.actors[caller];
 	const char *heard;
 
-	take(s, (struct sim_edge){EDGE_AGAIN, (unsigned char)caller, (unsigned char)which, 0});
+	stage_take(s, (struct sim_edge){EDGE_AGAIN, (unsigned char)caller, (unsigned char)which, 0});
 	settle(s);
 	if (when->during && actor->state != SIM_DONE) /* it may wait for that call itself */
 		return;
@@ -250,7 +251,7 @@ static void come_to(struct stage *s, const struct example_when *when)
 {
 	settle(s);
 	while (!is_over(s) && when->during && !has_held(s) && sim_next_moment(s->sim) >= 0) {
-		take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
+		stage_take(s, (struct sim_edge){EDGE_TIME, 0, CUT_NOT_DONE, 0});
 		settle(s);
 	}
 	if (!is_over(s) && when->during && !has_held(s))
