@@ -224,6 +224,7 @@ def walk_bulk(page, scene):
 
 
 def walk_health(page, scene):
+	until(lambda: len(scene.ask("GET", "vitals")["rows"]) >= 2, "the first numbers are kept")  # a page that is paused does not ask again
 	at(page, "health")
 	page.until("document.querySelectorAll('.chart polyline').length >= 8", "the last minutes are drawn")
 	vitals = scene.ask("GET", "vitals")
@@ -620,6 +621,7 @@ def test_a_batch_is_cancelled_though_the_server_dies(dir):
 		page.click(".actions button", "cancel")
 		page.shows("goes back to alice")
 		hapax.process.send_signal(19)  # it takes the request, and never answers
+		os.waitpid(hapax.process.pid, os.WUNTRACED)  # until all of its threads stand still, one of them may answer
 		page.js("document.querySelector('form.panel button:not([type])').click()")
 		time.sleep(0.3)
 		hapax.process.kill()
