@@ -64,5 +64,5 @@ install -m 755 packaging/postinst packaging/prerm packaging/postrm "$stage/DEBIA
 
 dpkg-deb --build --root-owner-group "$stage" "$package" >/dev/null
 echo "$package: $(($(stat -c %s "$package") / 1024)) KiB"
-echo "stripped: $(($(stat -c %s "$stage/usr/bin/hapax") / 1024)) KiB hapax (goal: under 1536)," \
+echo "stripped: $(($(stat -c %s "$stage/usr/bin/hapax") / 1024)) KiB hapax," \
 	"$(($(stat -c %s "$stage$libdir/libhapax.so.$version") / 1024)) KiB libhapax.so"

@@ -1,10 +1,9 @@
 // How the server does: the last hour, as this node has kept it, the nodes on the store, and what is due.
-import { useEffect, useState } from "./vendor/hooks.js";
-import { grouped, html, local, span } from "./lib.js";
+import { useEffect } from "./vendor/hooks.js";
+import { Chart } from "./chart.js";
+import { grouped, html, span } from "./lib.js";
 import { KINDS } from "./inbox.js";
 import { Age, Facts, Failure, Page, Status, Text, Time, live, useLoad } from "./ui.js";
-
-const WIDTH = 600, HEIGHT = 110, SHORTEST = 120e3;
 
 const took = (us) => (us >= 1e6 ? `${(us / 1e6).toFixed(1)} s` : us >= 1000 ? `${(us / 1000).toFixed(us >= 1e4 ? 0 : 1)} ms` : `${Math.round(us)} µs`);
 const UNITS = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
@@ -12,44 +11,13 @@ const bytes = (n) => {
 	const [name, unit] = UNITS.find(([, u]) => n >= u) || UNITS[2];
 	return `${n >= 10 * unit ? Math.round(n / unit) : (n / unit).toFixed(n ? 1 : 0)} ${name}`;
 };
+const power = (n) => 2 ** Math.ceil(Math.log2(n || 1)); // what bytes are measured by
 // How large the store is, and by how much it has grown since the first row.
 function growth(rows) {
 	const known = rows.filter((r) => r.storeBytes);
 	if (!known.length) return null;
 	const first = known[0], last = known[known.length - 1], by = last.storeBytes - first.storeBytes, ms = last.at - first.at;
 	return html`${bytes(last.storeBytes)}${ms >= 60e3 && html` <span class="quiet">${by < 0 ? "−" : "+"}${bytes(Math.abs(by))} in ${span(ms)}</span>`}`;
-}
-const number = (n) => (n >= 100 || Number.isInteger(n) ? grouped(Math.round(n)) : n.toFixed(1));
-
-// 1, 2 or 5 and zeros: the next one that is not smaller.
-function ceiling(max) {
-	if (max <= 0) return 1;
-	const unit = 10 ** Math.floor(Math.log10(max));
-	return [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= max);
-}
-
-// lines: [name, row => number, tone]. All that was kept, which is the last hour at most; at least two minutes. Where one points, the
-// numbers are those of that moment.
-export function Chart({ title, rows, lines, words = number, shortest = SHORTEST, ends }) {
-	const [at, point] = useState(null);
-	const end = rows.length ? rows[rows.length - 1].at : 0, width = Math.max(shortest, end - rows[0].at), begin = end - width;
-	const top = ceiling(Math.max(0, ...lines.flatMap(([, of]) => rows.map(of))));
-	const x = (row) => (((row.at - begin) / width) * WIDTH).toFixed(1);
-	const place = (row, value) => `${x(row)},${(HEIGHT - (value / top) * HEIGHT).toFixed(1)}`;
-	const shown = rows.find((row) => row.at === at) || rows[rows.length - 1];
-	const look = (event) => {
-		const box = event.currentTarget.getBoundingClientRect(), wanted = begin + ((event.clientX - box.left) / box.width) * width;
-		point(rows.reduce((best, row) => (Math.abs(row.at - wanted) < Math.abs(best.at - wanted) ? row : best)).at);
-	};
-	const drawn = lines.map(([name, of, tone]) => [name, "t-" + tone, rows.map((row) => place(row, of(row))).join(" ")]);
-	return html`<figure class="chart"><figcaption><strong>${title}</strong>${lines.map(([name, of, tone]) => html`<span key=${name} class=${"key t-" + tone}><i></i>${name} <b>${words(of(shown))}</b></span>`)}</figcaption>
-		<div class="plot"><span>${words(top)}</span><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label=${`${title}, at the end: ${lines.map(([name, of]) => `${name} ${words(of(rows[rows.length - 1]))}`).join(", ")}`} onPointerMove=${look} onPointerLeave=${() => point(null)}>
-			${[0, 0.5, 1].map((y) => html`<line key=${y} class="grid" x1="0" x2=${WIDTH} y1=${HEIGHT * y} y2=${HEIGHT * y} />`)}
-			<polygon class=${"fill " + drawn[0][1]} points=${`${x(rows[0])},${HEIGHT} ${drawn[0][2]} ${x(rows[rows.length - 1])},${HEIGHT}`} />
-			${drawn.map(([name, tone, points]) => html`<polyline key=${name} class=${tone} points=${points} />`)}
-			${at !== null && html`<line class="at" x1=${x(shown)} x2=${x(shown)} y1="0" y2=${HEIGHT} />`}
-		</svg></div>
-		<div class="scale"><span>${ends ? ends[0] : `${span(width)} ago`}</span>${at !== null && html`<span>${local(new Date(shown.at).toISOString())}</span>`}<span>${ends ? ends[1] : "now"}</span></div></figure>`;
 }
 
 function Charts({ rows, every }) {
@@ -61,8 +29,8 @@ function Charts({ rows, every }) {
 		<${Chart} title="Calls of actions took" rows=${rows} words=${took} lines=${[["half", (r) => r.actionP50, "live"], ["99 of 100", (r) => r.actionP99, "warn"]]} />
 		<${Chart} title="Units in a commit" rows=${rows} lines=${[["on average", (r) => (r.commits ? r.units / r.commits : 0), "live"]]} />
 		<${Chart} title="Under way" rows=${rows} lines=${[["waiting in lanes", (r) => r.laneWaiting, "warn"], ["calls", (r) => r.actionsRunning, "live"], ["connections", (r) => r.connections, "calm"]]} />
-		<${Chart} title="Store" rows=${rows.some((r) => r.storeBytes) ? rows.filter((r) => r.storeBytes) : rows} words=${bytes} lines=${[["on disk", (r) => r.storeBytes, "good"]]} />
-		<${Chart} title="Memory" rows=${rows} words=${bytes} lines=${[["resident", (r) => r.residentBytes, "live"]]} />
+		<${Chart} title="Store" rows=${rows.some((r) => r.storeBytes) ? rows.filter((r) => r.storeBytes) : rows} words=${bytes} top=${power} lines=${[["on disk", (r) => r.storeBytes, "good"]]} />
+		<${Chart} title="Memory" rows=${rows} words=${bytes} top=${power} lines=${[["resident", (r) => r.residentBytes, "live"]]} />
 	</div>`;
 }
 

@@ -3,7 +3,7 @@ import { useRef, useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
 import { command, grouped, html, link, local, may, path, query, where } from "./lib.js";
 import { Actions, Age, Choice, Command, Copy, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
-import { Chart } from "./health.js";
+import { Chart } from "./chart.js";
 import { Picture } from "./picture.js";
 import { Sent } from "./sent.js";
 
@@ -138,7 +138,7 @@ function Paid({ batch }) {
 		else back += amount;
 		return { at: Date.parse(e.time), charged, back, paid: charged - back };
 	});
-	return html`<section class="charts"><${Chart} title="Money" rows=${[{ ...rows[0], charged: 0, back: 0, paid: 0 }, ...rows]} shortest=${1} ends=${[local(entries[0].time), local(entries[entries.length - 1].time)]} lines=${[["taken", (r) => r.charged, "live"], ["given back", (r) => r.back, "warn"], ["paid", (r) => r.paid, "good"]]} /></section>`;
+	return html`<section class="charts"><${Chart} title="Money" rows=${[{ ...rows[0], charged: 0, back: 0, paid: 0 }, ...rows]} shortest=${1000} lines=${[["taken", (r) => r.charged, "live"], ["given back", (r) => r.back, "warn"], ["paid", (r) => r.paid, "good"]]} /></section>`;
 }
 
 export function Batch({ id }) {

@@ -226,7 +226,20 @@ def walk_bulk(page, scene):
 def walk_health(page, scene):
 	until(lambda: len(scene.ask("GET", "vitals")["rows"]) >= 2, "the first numbers are kept")  # a page that is paused does not ask again
 	at(page, "health")
-	page.until("document.querySelectorAll('.chart polyline').length >= 8", "the last minutes are drawn")
+	page.until("document.querySelectorAll('.chart canvas').length == 8", "the last minutes are drawn")
+	drawn = """[...document.querySelectorAll('.chart canvas')].map(c => {
+		const tones = [...c.closest('.chart').querySelectorAll('.key')].map(k => getComputedStyle(k).color.match(/\\d+/g).map(Number));
+		const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, near = (t, i) => d[i + 3] > 200 && t.every((v, k) => Math.abs(v - d[i + k]) < 24);
+		let n = 0;
+		for (let i = 0; i < d.length; i += 4) n += tones.some(t => near(t, i));
+		return n;
+	})"""
+	for on in (True, False):
+		page.dark(on)
+		page.until(f"{drawn}.every(n => n > 5)", "each has a line in a colour of its legend, dark and light")
+	page.js("(c => c.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: c.getBoundingClientRect().right - 3, clientY: c.getBoundingClientRect().top + 20})))(document.querySelector('.chart .u-over'))")
+	page.until("/\\d/.test(document.querySelector('.chart .scale').textContent)", "the moment that one points at is told")
+	assert page.js("[...document.querySelectorAll('.chart .plot')].every(p => /at the end: .+/.test(p.getAttribute('aria-label')))"), "and all of it in words"
 	vitals = scene.ask("GET", "vitals")
 	assert vitals["rows"][-1][vitals["columns"].index("storeBytes")] > 100000, "how large the store is"
 	page.until("[...document.querySelectorAll('.facts div')].some(d => /^store\\s*[\\d.]+ [KM]iB/.test(d.innerText))", "it is said")
@@ -427,6 +440,7 @@ def test_files_are_small_and_say_what_they_are(dir):
 			for name, value in (("x-content-type-options", "nosniff"), ("x-frame-options", "DENY"), ("cache-control", "no-cache"), ("referrer-policy", "no-referrer"),
 					("cross-origin-opener-policy", "same-origin"), ("cross-origin-resource-policy", "same-origin")):
 				assert fields[name] == [value], (path, name, fields.get(name))
+			plain = plain.removeprefix(b"/*! https://github.com/leeoniya/uPlot (v1.6.32) */")  # whose it is
 			assert b"://" not in plain or name.endswith("svg") or all(w in (b"www.w3.org", b"") for w in re.findall(rb"https?://([^/\"'` )]*)", plain)), f"{path} names a place elsewhere"
 		print(f"# the dashboard is {total} bytes as it is sent, {len(files)} files")
 		assert total < 120 * 1024, total
@@ -443,6 +457,7 @@ def test_libraries_are_as_they_were_published(dir):
 		text = (ROOT / "web/vendor" / name).read_bytes()
 		if name == "hooks.js":
 			text = text.replace(b'from"./preact.js"', b'from"preact"')
+		text = text.removesuffix(b"export default uPlot;\n")
 		assert hashlib.sha256(text).hexdigest() == hash, name
 
 

@@ -31,9 +31,8 @@ read -r told_package told_program told_library <<<"$(grep -E '^(build/deb/hapax_
 [ -n "${library:-}" ] && [ -n "${told_library:-}" ] || note "three sizes were expected, in what is printed and in docs/operations.md"
 result sizes_are_printed_and_told
 
-# Goals: what is written down in packaging/deb.sh, in KiB.
-goal=$(grep -oE 'goal: under [0-9]+' "$dir/printed" | grep -oE '[0-9]+')
-[ "${program:-9999}" -lt "${goal:-0}" ] || note "the program has ${program:-no} KiB, and should have less than ${goal:-a goal}"
+# As it is built here; with the flags of Debian's own packages (a guard on every stack) it has some 80 KiB more.
+[ "${program:-9999}" -lt 1536 ] || note "the program has ${program:-no} KiB, and should have less than 1.5 MiB"
 result the_program_keeps_its_goal
 
 near "${told_package:-0}" "${package:-1}" || note "docs/operations.md: the package has ${package:-no} KiB"
