@@ -80,7 +80,7 @@ bool function_bear(struct function_work *w, struct function_entry *e, const stru
 
 	if (!machine && !is_polled(w, c->workflow))
 		return fail_child(w, e, "NOT_FOUND", "there is no such workflow, and nobody polls for such a function");
-	if (w->row.depth + 1 >= RUN_DEPTH_MAX)
+	if (w->row.depth >= RUN_DEPTH_MAX)
 		return fail_child(w, e, "TOO_DEEP", "children of children are at most 16 deep");
 	birth = arena_zalloc(w->arena, sizeof *birth);
 	if (!birth)

@@ -203,10 +203,11 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_RENAMED, TEXT, renamed, "r.renamed")                                                                     \
 	X(RUN_LIMIT_KEY, TEXT, limit_key, "r.limit_key")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
-#define RUN_STOPPED RUN_COLUMNS         /* of what is read alone, and not listed: RUN_IS_STOPPED */
-#define RUN_LINE_SLOT (RUN_COLUMNS + 1) /* the same: SLOT_OF_ACTION */
-#define RUN_ABOVE (RUN_COLUMNS + 2)     /* the same: those above its parent, as " ID ID"; NULL: none */
-#define RUN_ABOVE_MAX 14                /* RUN_DEPTH_MAX, without the root's own level and the parent */
+#define RUN_STOPPED RUN_COLUMNS           /* of what is read alone, and not listed: RUN_IS_STOPPED */
+#define RUN_LINE_SLOT (RUN_COLUMNS + 1)   /* the same: SLOT_OF_ACTION */
+#define RUN_ABOVE (RUN_COLUMNS + 2)       /* the same: those above its parent, as " ID ID"; NULL: none */
+#define RUN_DEPTH_MAX 16                  /* levels of children below the root */
+#define RUN_ABOVE_MAX (RUN_DEPTH_MAX - 1) /* the lowest child has its parent, and those up to the root */
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);

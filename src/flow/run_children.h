@@ -45,7 +45,6 @@
 #include "flow/run.h"
 
 #define RUN_AWAITS_CHILD "child"
-#define RUN_DEPTH_MAX 16
 #define RUN_CHILDREN_SLICE 64 /* made in one unit */
 #define RUN_MAP_ITEMS_MAX 100000
 

@@ -342,7 +342,7 @@ int main(void)
 		ON_BOTH(test_children_with_much_input),
 		ON(sqlite, test_a_map_of_nothing_and_of_what_is_no_list),
 		ON(sqlite, test_keys_of_children_are_the_engines),
-		ON(sqlite, test_children_of_children_end_somewhere),
+		ON_BOTH(test_children_of_children_end_somewhere),
 		ON_BOTH(test_a_tree_is_cancelled_whole),
 		ON_BOTH(test_pause_goes_down_and_resume_too),
 		ON_BOTH(test_one_that_fails_ends_the_step),
