@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
 import { grouped, html, local, span } from "./lib.js";
 
-const HEIGHT = 130, SHORTEST = 120e3;
+const HEIGHT = 130, NUMBERS = 58, SHORTEST = 120e3;
 let library; // it comes with the first chart
 const uplot = () => (library ||= import("./vendor/uplot.js").then((module) => module.default));
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -22,6 +22,9 @@ function ceiling(max) {
 	return [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= max);
 }
 
+// A word at the right end would be cut off: half of it is outside.
+const fits = (u, t) => ((u.scales.x.max - t) / (u.scales.x.max - u.scales.x.min)) * (u.width - NUMBERS) > 28;
+
 function options(box, lines, words, top, shown, point) {
 	const colour = (name) => () => getComputedStyle(box).getPropertyValue("--" + name).trim();
 	const axis = { stroke: colour("faint"), font: "11px system-ui, sans-serif", grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, gap: 4 };
@@ -30,10 +33,10 @@ function options(box, lines, words, top, shown, point) {
 		cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
 		scales: { x: { range: () => shown.current }, y: { range: (u, min, max) => [0, top(max)] } },
 		axes: [
-			{ ...axis, size: 22, space: 70, values: (u, ticks, i, space, step) => ticks.map((t) => clock(t, step)) },
-			{ ...axis, size: 58, splits: (u, i, min, max) => [0, max / 2, max], values: (u, ticks) => ticks.map((n) => words(n)) },
+			{ ...axis, size: 22, space: 70, values: (u, ticks, i, space, step) => ticks.map((t) => (fits(u, t) ? clock(t, step) : "")) },
+			{ ...axis, size: NUMBERS, splits: (u, i, min, max) => [0, max / 2, max], values: (u, ticks) => ticks.map((n) => words(n)) },
 		],
-		series: [{}, ...lines.map(([label, , tone], i) => ({ label, stroke: colour(tone), width: 1.5, points: { show: false }, fill: i ? undefined : () => colour(tone)() + "18" }))],
+		series: [{}, ...lines.map(([label, , tone], i) => ({ label, stroke: colour(tone), width: 1.5, points: { show: (u) => u.data[0].length === 1, size: 4 }, fill: i ? undefined : () => colour(tone)() + "18" }))],
 		hooks: { setCursor: [(u) => point(u.cursor.idx ?? null)] },
 	};
 }

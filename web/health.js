@@ -3,7 +3,7 @@ import { useEffect } from "./vendor/hooks.js";
 import { Chart } from "./chart.js";
 import { grouped, html, span } from "./lib.js";
 import { KINDS } from "./inbox.js";
-import { Age, Facts, Failure, Page, Status, Text, Time, live, useLoad } from "./ui.js";
+import { Age, Facts, Failure, Page, Rows, Status, Text, Time, live, useLoad } from "./ui.js";
 
 const took = (us) => (us >= 1e6 ? `${(us / 1e6).toFixed(1)} s` : us >= 1000 ? `${(us / 1000).toFixed(us >= 1e4 ? 0 : 1)} ms` : `${Math.round(us)} µs`);
 const UNITS = [["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10]];
@@ -34,16 +34,24 @@ function Charts({ rows, every }) {
 	</div>`;
 }
 
-function Nodes({ of }) {
-	return html`<section><h2>Nodes</h2><div class="scroll"><table class="list"><thead><tr><th>node</th><th>status</th><th class="n">leases</th><th>up for</th><th>its own lease until</th></tr></thead>
-		<tbody>${of.map((n, i) => html`<tr key=${i}><td><${Text} of=${n.name} /></td><td><${Status} of=${n.alive ? "RUNNING" : "gone"} /></td><td class="n">${grouped(n.leases)}</td><td>${n.alive && html`<${Age} since=${n.startedAt} />`}</td><td>${Date.parse(n.until) > Date.now() ? html`<${Time} of=${n.until} />` : html`<span class="none">–</span>`}</td></tr>`)}</tbody></table></div></section>`;
-}
+const NODE = [
+	{ name: "node", of: (n) => html`<${Text} of=${n.name} />` },
+	{ name: "status", of: (n) => html`<${Status} of=${n.alive ? "RUNNING" : "gone"} />` },
+	{ name: "leases", class: "n", of: (n) => grouped(n.leases) },
+	{ name: "up for", of: (n) => n.alive && html`<${Age} since=${n.startedAt} />` },
+	{ name: "its own lease until", of: (n) => (Date.parse(n.until) > Date.now() ? html`<${Time} of=${n.until} />` : html`<span class="none">–</span>`) },
+];
 
 // The oldest first: what waits longest is what is wrong.
 function Due({ title, of, label, to }) {
 	const rows = of.filter((d) => d.n > 0).sort((a, b) => b.ageMs - a.ageMs);
-	return html`<section><h2>${title}</h2>${rows.length ? html`<div class="scroll"><table class="list"><thead><tr><th>kind</th><th>${label}</th><th class="n">how many</th><th class="n">the oldest for</th></tr></thead>
-		<tbody>${rows.map((d) => html`<tr key=${d.kind + d[label]}><td>${to ? html`<a href=${to(d)}>${KINDS[d.kind] || d.kind}</a>` : d.kind}</td><td class="cut"><${Text} of=${d[label]} /></td><td class="n">${grouped(d.n)}${d.n >= 10000 ? "+" : ""}</td><td class="n">${span(d.ageMs)}</td></tr>`)}</tbody></table></div>` : html`<p class="quiet">Nothing.</p>`}</section>`;
+	const columns = [
+		{ name: "kind", of: (d) => (to ? html`<a href=${to(d)}>${KINDS[d.kind] || d.kind}</a>` : d.kind) },
+		{ name: label, class: "cut", of: (d) => html`<${Text} of=${d[label]} />` },
+		{ name: "how many", class: "n", of: (d) => `${grouped(d.n)}${d.n >= 10000 ? "+" : ""}` },
+		{ name: "the oldest for", class: "n", of: (d) => span(d.ageMs) },
+	];
+	return html`<section><h2>${title}</h2>${rows.length ? html`<${Rows} rows=${rows} columns=${columns} key_of=${(d) => d.kind + d[label]} />` : html`<p class="quiet">Nothing.</p>`}</section>`;
 }
 
 export function Health() {
@@ -57,7 +65,7 @@ export function Health() {
 	return html`<${Page} title="Health" aside=${html`<span class="quiet"><${Text} of=${data.node} />, hapax ${data.version}</span>`}>
 		<${Failure} error=${error} />
 		${rows.length ? html`<${Charts} rows=${rows} every=${data.everyMs} />` : html`<p class="quiet">The first numbers are there ${data.everyMs / 1000} seconds after the start.</p>`}
-		<${Nodes} of=${data.nodes} />
+		<section><h2>Nodes</h2><${Rows} rows=${data.nodes} columns=${NODE} key_of=${(n) => n.name + n.startedAt} /></section>
 		<${Due} title="Due, and not yet taken" of=${data.due} label="queue" />
 		<${Due} title="Waits for a person" of=${data.attention} label="workflow" to=${(d) => "#/?kind=" + d.kind} />
 		${!data.counted && html`<p class="quiet">What is due is being counted.</p>`}

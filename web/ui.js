@@ -419,7 +419,8 @@ function useWidths(many, columns, body) {
 	return widths?.length === columns ? widths : null;
 }
 
-function Rows({ rows, columns, to, key_of }) {
+// A table, and a block for each row on a small screen.
+export function Rows({ rows, columns, to, key_of }) {
 	const body = useRef(null);
 	const [first, last, height] = useWindow(rows.length, body);
 	const widths = useWidths(rows.length > DRAWN_MAX, columns.length, body);

@@ -93,6 +93,13 @@ def draw_for_docs(page, scene):
 	page.size(1280, 860)
 
 
+# Tables that are wider than their place: a list is stacked on a small screen, any other can be scrolled where it stands.
+CUT_OFF = """[...document.querySelectorAll('main table')].filter(t => {
+	const place = t.closest('.scroll'), more = place ? place.scrollWidth - place.clientWidth : 1;
+	return !place || place.getBoundingClientRect().right > innerWidth || more > 0 && (t.matches('.rows') || location.hash == '#/health' || getComputedStyle(place).overflowX != 'auto');
+}).map(t => t.textContent.slice(0, 60))"""
+
+
 def walk_small(page, scene):
 	page.size(400, 800)
 	for name, way, words in pages_of(scene):
@@ -100,6 +107,8 @@ def walk_small(page, scene):
 		page.shows(words)
 		wide = page.js("document.documentElement.scrollWidth - innerWidth")
 		assert wide <= 0, f"at 400 pixels {name} is {wide} too wide"
+		cut = page.js(CUT_OFF)
+		assert not cut, f"at 400 pixels {name} has {cut} past the edge"
 		if PICTURES:
 			page.settle()
 			page.picture(pathlib.Path(PICTURES) / f"{name}-400.png", whole=True)
