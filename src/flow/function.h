@@ -233,6 +233,8 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 	" AND u.label = c.label AND u.about = 'undo' AND u.state = 'failed' WHERE c.run = f.subject"                   \
 	" AND c.about = 'compensate') THEN 1 ELSE 0 END AS bigint)"
 enum { FUNCTION_FIELDS(COLUMN_NAME) FN_NOW, FN_COLUMNS };
+#define FN_STOPPED FN_COLUMNS /* of what function_read() reads: as of a run (run.h), for a call that makes children */
+#define FN_ABOVE (FN_COLUMNS + 1) /* the same */
 
 struct function_row {
 	int64_t subject, row_version, fence, until, lease_ms;
@@ -244,6 +246,9 @@ struct function_row {
 	struct slice workspace, name, version, turn_version, worker, body_hash, awaits, held, retry, on_failure;
 	struct slice key, input, run_awaits, trace, requester, attributes;
 	struct slice asked; /* a word of its parent's; .p NULL: none */
+	/* Of a call that makes children (struct run_row has the words): */
+	bool stopped;
+	int64_t above[RUN_ABOVE_MAX];
 };
 
 /* ---- what a worker sends ---- */

@@ -13,8 +13,10 @@
 
 /* clang-format off */
 
-DB_STMT(stmt_read, "function_read", "it", FUNCTION_FIELDS(COLUMN_OUT) "i",
-	"SELECT {ord}" FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms() FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
+/* ?3: with those above it. */
+DB_STMT(stmt_read, "function_read", "iti", FUNCTION_FIELDS(COLUMN_OUT) "iit",
+	"SELECT {ord}" FUNCTION_FIELDS(COLUMN_SQL) "hx_now_ms(), CASE WHEN ?3 = 1 THEN " RUN_STOPPED_SQL " END,"
+	" CASE WHEN ?3 = 1 THEN " RUN_ABOVE_SQL " END FROM hx_function f JOIN hx_subject s ON s.id = f.subject"
 	" JOIN hx_run r ON r.subject = f.subject{join} WHERE f.subject = ?1 AND (?2 = '' OR f.workspace = ?2)");
 
 #define NO_OUTPUT "CAST(NULL AS text)"
@@ -217,7 +219,8 @@ void function_read(struct unit *unit, struct slice workspace, int64_t subject, c
 {
 	struct db_value id = db_int(subject);
 
-	UNIT_ADD(unit, UNIT_ANY, &stmt_read, id, db_text(workspace.p ? workspace : slice_str("")));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read, id, db_text(workspace.p ? workspace : slice_str("")),
+		 db_int(named->children.n > 2)); /* there is one */
 	if (named->lean) {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_named, id, list_of(named->labels));
 		UNIT_ADD(unit, UNIT_ANY, &stmt_ended, id, db_int(ended_after), db_int(2 * FUNCTION_BYTES_MAX));
@@ -379,6 +382,8 @@ enum hx_code function_work_take(const struct unit_result *result, size_t more, e
 	if (rows[LINE_ROW].n == 0)
 		return HX_NOT_FOUND;
 	function_row_take(rows[LINE_ROW].cells, arena, &w->row);
+	w->row.stopped = cell_int(&rows[LINE_ROW].cells[FN_STOPPED]) != 0;
+	run_above_take(&rows[LINE_ROW].cells[FN_ABOVE], w->row.above);
 	begin_as_it_is(w);
 	w->room = (lean ? rows[LEAN_NAMED].n : rows[LINE_OPEN].n + rows[LINE_NAMED].n) + more;
 	w->entries = arena_zalloc(arena, (w->room + 1) * sizeof *w->entries);
@@ -525,6 +530,15 @@ static int64_t keep_until(const struct function_work *w, int64_t from_ms)
 	return keep_ms < INT64_MAX - from_ms ? from_ms + keep_ms : INT64_MAX;
 }
 
+/* As those who make children, or tell their parent, know it. */
+static struct run_row as_run(const struct function_row *row)
+{
+	struct run_row run = {.subject = row->subject, .parent = row->parent, .parent_n = row->parent_n};
+
+	memcpy(run.above, row->above, sizeof run.above);
+	return run;
+}
+
 static void add_run(struct unit *unit, const struct stamp *stamp, const struct function_work *w)
 {
 	bool ended = run_is_terminal(w->to);
@@ -535,12 +549,11 @@ static void add_run(struct unit *unit, const struct stamp *stamp, const struct f
 		 number(w->times_out_at), number(ended ? keep_until(w, stamp->at.ms) : 0));
 	if (ended)
 		unit_wake(unit, subject_end_topic(w->row.subject));
-	if (ended && w->row.parent)
-		run_child_ended(unit,
-				&(struct run_row){.subject = w->row.subject,
-						  .parent = w->row.parent,
-						  .parent_n = w->row.parent_n},
-				w->to);
+	if (ended && w->row.parent) {
+		struct run_row run = as_run(&w->row);
+
+		run_child_ended(unit, &run, w->to);
+	}
 }
 
 static void add_events(struct unit *unit, const struct function_work *w)
@@ -583,6 +596,11 @@ void function_write(struct unit *unit, const struct stamp *stamp, const struct f
 	if (w->rows.p)
 		UNIT_ADD(unit, UNIT_ANY, &stmt_entries, id, db_text(w->rows));
 	add_events(unit, w);
+	if (w->kids_made.p && row->parent) {
+		struct run_row run = as_run(row);
+
+		run_children_guard(unit, &run); /* mutant: function-bears-unheld -> ; */
+	}
 	function_write_kids(unit, stamp, w);
 	if (w->describes)
 		attributes_of_run_set(unit, row->subject, w->attributes); /* mutant: function-not-found-by -> ; */

@@ -160,6 +160,9 @@ static bool may_now(struct function_work *w, const struct function_change *c, co
 				   "the run is being cancelled: only outcomes, compensate and undo are taken");
 	if (stands_still && begins) /* mutant: begun-while-paused -> if (0) */
 		return work_refuse(w, HX_WRONG_STATUS, "the run is paused, or to fail: only outcomes are taken");
+	if (c->kind == ENTRY_CHILD && w->row.stopped) /* mutant: bears-under-cancel -> if (0) */
+		return work_refuse(w, HX_WRONG_STATUS,
+				   "a run that it is a child of is being cancelled: only outcomes are taken");
 	if (c->kind == ENTRY_UNDO && !is_in(w, RUN_CANCELLING))
 		return bad(w, c, "nothing is undone before the run is cancelled");
 	return true;

@@ -14,15 +14,7 @@
 
 #define RUN_COLUMNS_SQL RUN_FIELDS(COLUMN_SQL) "hx_now_ms()"
 #define RUN_OUT RUN_FIELDS(COLUMN_OUT) "i"
-/* Each chain on the way up begins with the one before it, so the last of them is the greatest. */
-#define ABOVE_SQL                                                                                                       \
-	"CASE WHEN r.depth > 1 THEN (WITH RECURSIVE up(subject, chain) AS (SELECT r.parent, CAST('' AS text) UNION ALL" \
-	" SELECT p.parent, up.chain || ' ' || p.parent FROM up JOIN hx_run p ON p.subject = up.subject"                 \
-	" WHERE p.parent IS NOT NULL) SELECT max(chain) FROM up) END"
-#define STOPPED_SQL                                                                                                    \
-	", CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED(                                               \
-		"r.parent") " THEN 1 ELSE 0 END AS bigint),"                                                           \
-			    " " SLOT_OF_ACTION("r.subject") ", " ABOVE_SQL
+#define STOPPED_SQL ", " RUN_STOPPED_SQL ", " SLOT_OF_ACTION("r.subject") ", " RUN_ABOVE_SQL
 #define RUN_FROM " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 
 #define STEP_COLUMNS_SQL                                                                                               \

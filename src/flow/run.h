@@ -154,6 +154,14 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	"EXISTS (WITH RECURSIVE up(subject) AS (SELECT " parent " UNION ALL SELECT p.parent FROM up JOIN hx_run p"       \
 	" ON p.subject = up.subject WHERE p.parent IS NOT NULL) SELECT 1 FROM up JOIN hx_subject a ON a.id = up.subject" \
 	" WHERE a.status IN ('CANCELLING', 'CANCELLED'))"
+/* The same of a run that may have none; and those above its parent: RUN_STOPPED, RUN_ABOVE. */
+#define RUN_STOPPED_SQL                                                                                                \
+	"CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint)"
+/* Each chain on the way up begins with the one before it, so the last of them is the greatest. */
+#define RUN_ABOVE_SQL                                                                                                   \
+	"CASE WHEN r.depth > 1 THEN (WITH RECURSIVE up(subject, chain) AS (SELECT r.parent, CAST('' AS text) UNION ALL" \
+	" SELECT p.parent, up.chain || ' ' || p.parent FROM up JOIN hx_run p ON p.subject = up.subject"                 \
+	" WHERE p.parent IS NOT NULL) SELECT max(chain) FROM up) END"
 
 /* Columns of run_read, run_read_key and run_list: see columns.h. */
 #define RUN_FIELDS(X)                                                                                                  \
@@ -208,6 +216,7 @@ enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */,
 #define RUN_ABOVE (RUN_COLUMNS + 2)       /* the same: those above its parent, as " ID ID"; NULL: none */
 #define RUN_DEPTH_MAX 16                  /* levels of children below the root */
 #define RUN_ABOVE_MAX (RUN_DEPTH_MAX - 1) /* the lowest child has its parent, and those up to the root */
+void run_above_take(const struct db_value *cell, int64_t above[RUN_ABOVE_MAX]);
 /* Three lines, for run_row_take(): the run, its steps by position, the job of its step. An empty workspace: any. */
 void run_read(struct unit *unit, struct slice workspace, int64_t subject);
 void run_read_key(struct unit *unit, struct slice workspace, struct slice key);

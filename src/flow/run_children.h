@@ -29,8 +29,9 @@
  * Invariants (beside R1 to R8 of run.h; the simulator checks each of them on every edge):
  *  C1  One child for each (parent, step, n), made in a move of its parent that stands at that step, and in no other.
  *  C2  No child is made after the unit that made its parent CANCELLING, or one that its parent is a child of, near or far (the move that
- *      makes it holds all of them still); and none that was made before is taken up to go forward. (On PostgreSQL a child that is
- *      taken up just then does not see the cancel: its step was begun before that was answered, as far as anybody can tell.)
+ *      makes it, or the decision of a function, holds all of them still); and none that was made before is taken up to go forward. (On
+ *      PostgreSQL a child that is taken up just then does not see the cancel: its step was begun before that was answered, as far as
+ *      anybody can tell.)
  *  C3  A step is COMPLETED only when none of its children is open. `any`: one is done, the winner, and the others are cancelled.
  *  C4  A run is CANCELLED only when all of its children are; steps are undone in reverse, with the children of each.
  *  C5  A run that awaits its children has an open one, or is due.
@@ -98,7 +99,7 @@ void run_parts_due(struct unit *unit, int64_t around, struct slice awaits);
 void run_child_heard(struct unit *unit, const struct run_row *row);
 /* Children with a word that nobody has carried out (flow/due_watch.h). */
 extern const struct due_source run_asked_source;
-/* In the move of a child that makes children itself: LOST when its tree is being cancelled. */
+/* In the move of a child that makes children itself, or its decision as a function: LOST when its tree is being cancelled. */
 void run_children_guard(struct unit *unit, const struct run_row *row);
 /* For the move of a child (struct stride): LOST when it is to fail, and who holds it has not read that. */
 int run_child_knows(const struct run_row *row);

@@ -83,7 +83,7 @@ struct run_awaited run_step_awaits(const struct run_step *step)
 
 /* ---- reading ---- */
 
-static void take_above(const struct db_value *cell, int64_t above[RUN_ABOVE_MAX])
+void run_above_take(const struct db_value *cell, int64_t above[RUN_ABOVE_MAX])
 {
 	struct slice left = cell->type == DB_TEXT ? cell->s : slice_of("", 0);
 
@@ -104,7 +104,7 @@ static void take_run(const struct db_value *cells, struct arena *arena, struct r
 	if (cells[RUN_LINE_SLOT].type == DB_TEXT &&
 	    slot_of_action_read(cells[RUN_LINE_SLOT].s, &row->line, &row->line_action))
 		row->line_action = arena_copy(arena, row->line_action);
-	take_above(&cells[RUN_ABOVE], row->above);
+	run_above_take(&cells[RUN_ABOVE], row->above);
 	row->status = run_status_of(cells[RUN_STATUS].s);
 	row->owned = cells[RUN_OWNER].type != DB_NULL;
 	row->stood.set = cells[RUN_STOOD_ATTEMPT].type != DB_NULL;
