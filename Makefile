@@ -314,18 +314,18 @@ $(BUILD)/sources: FORCE
 	$(call remember,$(SRC) $(SUPPORT_SRC))
 
 # Migrations become C text.
-$(BUILD)/gen/schema.c: $(SCHEMA) $(BUILD)/schema-files scripts/embed-schema.sh scripts/embed-packed.sh
+$(BUILD)/gen/schema.c: $(SCHEMA) $(BUILD)/schema-files scripts/embed-schema.sh scripts/embed-packed.sh scripts/pack.sh
 	$(make_dir)
 	$(call say,EMBED)scripts/embed-schema.sh $(SCHEMA) >$@
 $(BUILD)/schema-files: FORCE
 	$(call remember,$(SCHEMA))
 # And so do the words of the API's description.
-$(BUILD)/gen/openapi.c: src/api/openapi.json scripts/embed-packed.sh
+$(BUILD)/gen/openapi.c: src/api/openapi.json scripts/embed-packed.sh scripts/pack.sh
 	$(make_dir)
 	$(call say,EMBED)scripts/embed-packed.sh openapi_words <$< >$@
 # And the dashboard, compressed.
 WEB := web/index.html $(sort $(wildcard web/*.js web/*.css web/*.svg web/vendor/*.js web/vendor/*.css))
-$(BUILD)/gen/web.c: $(WEB) $(BUILD)/web-files scripts/embed-web.sh
+$(BUILD)/gen/web.c: $(WEB) $(BUILD)/web-files scripts/embed-web.sh scripts/pack.sh
 	$(make_dir)
 	$(call say,EMBED)scripts/embed-web.sh web $(WEB) >$@
 $(BUILD)/web-files: FORCE
@@ -333,7 +333,7 @@ $(BUILD)/web-files: FORCE
 # And the scripts and the first project of the program.
 CLI_TEXT := $(sort $(wildcard src/cli/text/*))
 CLIENT_TEXT := $(sort $(wildcard clients/js/*.js clients/js/*.ts clients/python/hapax/*.py))
-$(BUILD)/gen/texts.c: $(CLI_TEXT) $(CLIENT_TEXT) scripts/embed-packed.sh Makefile
+$(BUILD)/gen/texts.c: $(CLI_TEXT) $(CLIENT_TEXT) scripts/embed-packed.sh scripts/pack.sh Makefile
 	$(make_dir)
 	$(call say,EMBED){ for f in $(CLI_TEXT); do scripts/embed-packed.sh "text_$$(basename "$$f" | tr . _)" <"$$f"; done && \
 		for f in $(CLIENT_TEXT); do scripts/embed-packed.sh "client_$$(basename "$$f" | tr -d _ | tr . _)" <"$$f"; done; } >$@

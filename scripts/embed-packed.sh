@@ -6,7 +6,7 @@ export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat >"$work/text"
-gzip -9 -n -c "$work/text" >"$work/packed"
+"$(dirname "$0")/pack.sh" "$work/text" >"$work/packed"
 echo "/* Made by scripts/embed-packed.sh. */"
 echo '#include "base/packed.h"'
 echo "static const unsigned char $1_bytes[] = {"

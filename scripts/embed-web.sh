@@ -1,8 +1,8 @@
 #!/bin/sh
 # embed-web.sh FOLDER FILE… : writes the C file with the dashboard in it, the table of api/api_dashboard.h.
 #
-# Each file is there as it is sent: compressed, but for the page itself, which is small. Its name is its path in the folder, its
-# ETag is of what was compressed.
+# Each file is there as it is sent: compressed, but for the page itself, which is small; our own scripts without the lines that
+# only hold a comment. Its name is its path in the folder, its ETag is of the file.
 set -eu
 export LC_ALL=C
 folder=$1
@@ -18,8 +18,16 @@ type_of() { # file
 	esac
 }
 
+here=$(dirname "$0")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
 packed() { # file
-	case $1 in *.html) cat "$1" ;; *) gzip -9 -n -c "$1" ;; esac
+	case $1 in
+	*.html) cat "$1" ;;
+	*/vendor/* | *.svg | *.css) "$here/pack.sh" "$1" ;;
+	*) sed '/^[[:space:]]*\/\/ /d' "$1" >"$work/bare" && "$here/pack.sh" "$work/bare" ;;
+	esac
 }
 
 echo '/* Made by scripts/embed-web.sh out of web/; change the files there. */'

@@ -15,6 +15,7 @@ build make              build tool
 build pkg-config        finds libraries
 build libsqlite3-dev    SQLite, the embedded store
 build zlib1g-dev        zlib, for the texts that the program carries
+build zopfli            packs them
 build libpq-dev         PostgreSQL client library
 build libssl-dev        OpenSSL, hashing and TLS
 build libhiredis-dev    hiredis, Redis for entry locks and the gate
