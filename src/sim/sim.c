@@ -512,6 +512,17 @@ static void hear(struct sim *sim, struct sim_edge edge)
 		stall(sim, edge.who);
 }
 
+static void begin_round(struct sim *sim, struct sim_edge edge)
+{
+	sim->chosen = edge.how;
+	start_actor(sim, edge.who);
+	if (!edge.mask)
+		return;
+	sim->state.left.lapses--;
+	use_mishap(sim);
+	sim->state.actors[edge.who].stalls = true;
+}
+
 /* Of a user's scenario: what nobody has to wait for. */
 static void go_on(struct sim *sim)
 {
@@ -557,8 +568,7 @@ bool sim_take(struct sim *sim, struct sim_edge edge)
 		beat(sim, edge.who, edge.how);
 		break;
 	case EDGE_AGAIN:
-		sim->chosen = edge.how;
-		start_actor(sim, edge.who);
+		begin_round(sim, edge);
 		break;
 	case EDGE_TIME:
 		pass_time(sim, edge.how, edge.mask);

@@ -23,6 +23,7 @@
  *   WRITE(actor)           its unit alone is run and committed; what it reads, it reads at once
  *   LAND(which)            what a service was asked for, and gave no answer about, happens after all
  *   AGAIN(actor, which)    of the rounds that it could begin now, this one
+ *   AGAIN(…, stalls)       and it stands still when it has read: what it then writes, it writes at any time
  *   TIME                   free of charge where nothing else goes on; otherwise somebody is paused past the end of a lease
  *   ACT(actor, stalls)     it is answered, and whoever asked stands still with that until its lease is over; what it then writes, it writes
  *                          at any time: its fence is all that stops it
@@ -128,6 +129,8 @@ struct sim_user {
 	int64_t (*lease_end)(struct sim *sim);                       /* the next one, or INT64_MAX */
 	/* The unit that it asks for is committed before anybody else does something. (Reads are never waited for.) */
 	bool (*is_eager)(const struct sim *sim, unsigned actor);
+	/* A round that it begins may be paused between what it reads and what it writes. */
+	bool (*stands_still)(const struct sim *sim, unsigned actor);
 	bool (*allows)(const struct sim *sim, const struct act_call *call, enum sim_act how);
 	void (*cut)(struct sim *sim, const struct act_call *call, enum sim_cut how);
 	/* Where nobody is busy, all that could still read a version or a fence reads it anew: how many changes it took to come here
@@ -248,7 +251,8 @@ struct sim_edge {
 	unsigned char who; /* actor or node */
 	unsigned char
 		how; /* enum sim_commit, enum sim_act, or 1: lands (or: what is under way outside is done), 0: not */
-	unsigned char mask; /* actors of a group; of a user's TIME: somebody is paused; of a user's ACT: it stalls */
+	unsigned char
+		mask; /* actors of a group; of a user's TIME: somebody is paused; of a user's ACT and AGAIN: it stalls */
 };
 
 struct sim {

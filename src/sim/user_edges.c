@@ -31,8 +31,11 @@ static bool add_of_actor(struct sim *sim, unsigned i, struct edge_list *list)
 	if (actor->state == SIM_DONE && sim->scenario->cast[i].recurring) {
 		unsigned n = user->rounds(sim, i);
 
-		for (unsigned k = 0; k < n; k++)
+		for (unsigned k = 0; k < n; k++) {
 			PUT_EDGE(sim, list, EDGE_AGAIN, i, k, 0);
+			if (sim->state.left.lapses && sim->state.left.mishaps && user->stands_still(sim, i))
+				PUT_EDGE(sim, list, EDGE_AGAIN, i, k, /* stalls= */ 1);
+		}
 		return n && !user->is_bystander(sim, i);
 	}
 	if (actor->state != SIM_ASKING)

@@ -2,7 +2,7 @@
  * Who takes part in a trial, and what each could begin now.
  *
  *   callers     fire the steps of an entity that its status offers; cancel a run, send its events, decide its approvals
- *   drivers     one on each node: take a run up when it is due, or when its holder's time is over
+ *   drivers     one on each node: take a run up when it is due, or when its holder's time is over; look at the schedule that starts it
  *   janitor     ends claims whose time is over: of entities, of jobs
  *   worker      carries out jobs, outside of the engine
  *   deliverer   after-effects
@@ -35,19 +35,36 @@ const struct run_machine *trial_machine_of(const void *context, struct slice wor
 
 static const struct workflow *workflow_of(const void *context, struct slice workflow, int64_t version)
 {
-	(void)workflow, (void)version;
-	return ((const struct trial *)context)->machine->of->entity;
+	const struct trial_machine *m = ((const struct trial *)context)->machine;
+
+	(void)workflow;
+	return (m->next && m->next->version == version ? m->next : m)->of->entity;
+}
+
+static const struct action *find_action(const struct definition *d, struct slice name)
+{
+	for (size_t a = 0; a < d->actions_n; a++)
+		if (slice_is(name, d->actions[a].name))
+			return &d->actions[a];
+	return NULL;
 }
 
 static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
 {
 	const struct trial *t = context;
+	const struct trial_machine *by = trial_in_force(t->sim);
+	int64_t wanted = *version ? *version : slice_is(workflow, by->of->name) ? by->version : 0;
 
-	*version = 1;
-	for (size_t i = 0; i < t->machines_n; i++)
-		for (size_t a = 0; a < t->machines[i].of->actions_n && slice_is(workflow, t->machines[i].of->name); a++)
-			if (slice_is(action, t->machines[i].of->actions[a].name))
-				return &t->machines[i].of->actions[a];
+	for (size_t i = 0; i < t->machines_n; i++) {
+		const struct trial_machine *m = &t->machines[i];
+		const struct action *found = NULL;
+
+		if (slice_is(workflow, m->of->name) && (!wanted || m->version == wanted))
+			found = find_action(m->of, action);
+		*version = found ? m->version : *version;
+		if (found)
+			return found;
+	}
 	return NULL;
 }
 
@@ -57,7 +74,8 @@ static bool offers(struct sim *sim, const struct trial_fire *fire)
 {
 	struct unit_result result = trial_ask(sim, &trial_entities);
 
-	return slice_is(db_cell(&result.rows[0], 0, 1)->s, fire->step->status);
+	return slice_is(db_cell(&result.rows[0], 0, 1)->s, fire->step->status) &&
+	       (fire->machine == trial_of(sim)->machine || trial_is_put(sim));
 }
 
 /* A decision is taken where somebody waits for it; an event may come before that. */
@@ -145,7 +163,7 @@ static void init_caller(union sim_task *task, struct trial_actor *a, struct aren
 		run_verb_init((struct run_verb *)task, &t->clicks[i].rq, texts);
 	} else {
 		ledger->used[a->n] = (unsigned char)(1 + i);
-		trial_reached(t, t->machine->of, t->fires[i].step->step_key);
+		trial_reached(t, t->fires[i].machine->of, t->fires[i].step->step_key);
 		entity_step_init((struct entity_step *)task, &t->fires[i].rq, texts);
 	}
 }
@@ -184,7 +202,7 @@ static unsigned runs_that(struct sim *sim, unsigned column, const unsigned *whic
 static void init_driver(union sim_task *task, struct trial_actor *a, struct arena *texts)
 {
 	struct trial *t = a->trial;
-	unsigned chosen = t->sim->chosen, due;
+	unsigned chosen = t->sim->chosen, due, asked;
 	int64_t run;
 
 	if (t->machine->batch) {
@@ -197,14 +215,17 @@ static void init_driver(union sim_task *task, struct trial_actor *a, struct aren
 		return;
 	}
 	chosen -= due;
-	(void)runs_that(t->sim, TRIAL_RUN_ASKED, &chosen, &run);
-	run_verb_init((struct run_verb *)task, obey_of(t, run), texts);
+	asked = runs_that(t->sim, TRIAL_RUN_ASKED, &chosen, &run);
+	if (chosen < asked)
+		run_verb_init((struct run_verb *)task, obey_of(t, run), texts);
+	else
+		trial_slots_init(task, t, texts);
 }
 
 /* What is past its time and has a probe is not for the janitor, but for who asks it. */
 static bool wants_probe(const struct trial *t, const struct db_rows *past)
 {
-	const struct workflow *w = t->machine->of->entity;
+	const struct workflow *w = trial_in_force(t->sim)->of->entity;
 	const struct step *step;
 
 	if (!w || db_cell(past, 0, 3)->type == DB_NULL)
@@ -221,10 +242,14 @@ static void init_janitor(union sim_task *task, struct trial_actor *a, struct are
 	struct job_settle_request *lapse;
 
 	if (db_cell(past, 0, 1)->i != job_kind()) {
+		const struct trial_machine *by = trial_in_force(t->sim);
+
+		t->recover.ref.machine = by->entity;
 		if (wants_probe(t, past))
 			entity_step_init((struct entity_step *)task, &t->recover, texts);
 		else
-			janitor_init((struct janitor *)task, &t->janitor, /* budget= */ 8, (struct mono_time){0});
+			janitor_init((struct janitor *)task, by == t->machine ? &t->janitor : &t->new_janitor,
+				     /* budget= */ 8, (struct mono_time){0});
 		return;
 	}
 	lapse = arena_zalloc(texts, sizeof *lapse);
@@ -252,6 +277,10 @@ static void init_actor(union sim_task *task, const void *plan, struct arena *tex
 	case PART_WORKER:
 		trial_worker_init(task, a->trial, texts);
 		break;
+	case PART_OPERATOR:
+		trial_ledger(a->trial->sim)->used[TRIAL_CLICKS_MAX - 1] = 1;
+		trial_put_init(task, a->trial);
+		break;
 	case PART_DELIVERER:
 		due = trial_ask(a->trial->sim, &trial_effect_due);
 		job_run_init((struct job_run *)task, db_cell(&due.rows[0], 0, 0)->i, &delivery, action_of, a->trial,
@@ -269,7 +298,8 @@ static unsigned drives_n(struct sim *sim, unsigned actor)
 	if (trial_of(sim)->machine->batch)
 		return (unsigned)trial_ask(sim, &trial_due_batches).rows[0].n;
 	return runs_that(sim, TRIAL_RUN_DUE, /* which= */ NULL, NULL) +
-	       runs_that(sim, TRIAL_RUN_ASKED, /* which= */ NULL, NULL);
+	       runs_that(sim, TRIAL_RUN_ASKED, /* which= */ NULL, NULL) +
+	       (trial_of(sim)->machine->schedule ? trial_slots_due(sim) : 0);
 }
 
 unsigned trial_rounds(struct sim *sim, unsigned actor)
@@ -286,6 +316,8 @@ unsigned trial_rounds(struct sim *sim, unsigned actor)
 		return trial_ask(sim, &trial_past).rows[0].n > 0;
 	case PART_WORKER:
 		return trial_ask(sim, &trial_worker_due).rows[0].n > 0;
+	case PART_OPERATOR:
+		return !trial_ledger(sim)->used[TRIAL_CLICKS_MAX - 1];
 	case PART_DELIVERER:
 		return trial_ask(sim, &trial_effect_due).rows[0].n > 0;
 	}
@@ -294,7 +326,9 @@ unsigned trial_rounds(struct sim *sim, unsigned actor)
 
 bool trial_is_bystander(const struct sim *sim, unsigned actor)
 {
-	return trial_of(sim)->actors[actor].part == PART_CALLER;
+	enum trial_part part = trial_of(sim)->actors[actor].part;
+
+	return part == PART_CALLER || part == PART_OPERATOR;
 }
 
 /*
@@ -308,6 +342,12 @@ bool trial_is_eager(const struct sim *sim, unsigned actor)
 	if (trial_of(sim)->actors[actor].part == PART_CALLER && trial_of(sim)->machine->entity)
 		return a->answered;
 	return trial_of(sim)->actors[actor].part != PART_DRIVER || !a->wrote || a->answered;
+}
+
+/* Whoever ends what is over acts on what he has read of others, and they go on meanwhile. */
+bool trial_stands_still(const struct sim *sim, unsigned actor)
+{
+	return trial_of(sim)->actors[actor].part == PART_JANITOR;
 }
 
 /* ---- what callers could do ---- */
@@ -384,22 +424,21 @@ static bool same_view(const struct step_view *a, const struct step_view *b)
 
 static bool has_fire(const struct trial *t, const struct step *step, const struct step_view *view)
 {
-	const struct workflow *w = t->machine->of->entity;
-
 	for (size_t i = 0; i < t->fires_n; i++)
-		if (t->fires[i].step == step &&
-		    same_view(view, workflow_view(w, step, slice_str(t->fires[i].requester))))
+		if (t->fires[i].step == step && same_view(view, workflow_view(t->fires[i].machine->of->entity, step,
+									      slice_str(t->fires[i].requester))))
 			return true;
 	return false;
 }
 
-static void add_fire(struct trial *t, const struct step *step, const char *requester)
+static void add_fire(struct trial *t, const struct trial_machine *m, const struct step *step, const char *requester)
 {
 	t->fires[t->fires_n++] = (struct trial_fire){
+		.machine = m,
 		.step = step,
 		.requester = requester,
 		.rq = {.mode = STEP_FIRE,
-		       .ref = {slice_str("default"), t->machine->entity, slice_str("e1")},
+		       .ref = {slice_str("default"), m->entity, slice_str("e1")},
 		       .step_key = slice_str(step->step_key),
 		       .requester = slice_str(requester),
 		       .input = json_trust(t->input),
@@ -409,9 +448,9 @@ static void add_fire(struct trial *t, const struct step *step, const char *reque
 	};
 }
 
-static void add_fires(struct trial *t)
+static void add_fires(struct trial *t, const struct trial_machine *m)
 {
-	const struct workflow *w = t->machine->of->entity;
+	const struct workflow *w = m->of->entity;
 
 	for (size_t i = 0; i < w->steps_n; i++)
 		for (size_t v = w->requesters_n + 1; v-- > 0;) {
@@ -419,17 +458,37 @@ static void add_fires(struct trial *t)
 
 			if (view->allowed && view->start == STARTS_HERE && t->fires_n < TRIAL_FIRES_MAX &&
 			    !has_fire(t, &w->steps[i], view))
-				add_fire(t, &w->steps[i], v == w->requesters_n ? "default" : w->requesters[v]);
+				add_fire(t, m, &w->steps[i], v == w->requesters_n ? "default" : w->requesters[v]);
 		}
+}
+
+/* As the engine's janitors make them. */
+static struct janitor_rules rules_of(struct trial *t, const struct trial_machine *m)
+{
+	const struct workflow *w = m->of->entity;
+	struct janitor_rules rules = {0, &t->rules[t->rules_n]};
+
 	for (size_t i = 0; i < w->statuses_n && t->rules_n < TRIAL_FIRES_MAX; i++)
 		if (workflow_is_claim_status(w, slice_str(w->statuses[i])))
 			t->rules[t->rules_n++] = (struct janitor_rule){
-				.kind = t->machine->entity->kind,
+				.kind = m->entity->kind,
 				.claim_into = w->statuses[i],
 				.revert_to = workflow_revert_of(w, slice_str(w->statuses[i])),
-				.machine = t->machine->entity,
+				.machine = m->entity,
 			};
-	t->janitor = (struct janitor_rules){t->rules_n, t->rules};
+	rules.n = (size_t)(&t->rules[t->rules_n] - rules.rules);
+	return rules;
+}
+
+static void add_entity_parts(struct trial *t)
+{
+	add_fires(t, t->machine);
+	t->janitor = rules_of(t, t->machine);
+	if (t->machine->next) {
+		add_fires(t, t->machine->next);
+		t->new_janitor = rules_of(t, t->machine->next);
+		trial_put_prepare(t);
+	}
 	t->recover = (struct step_request){.mode = STEP_RECOVER,
 					   .ref = {.machine = t->machine->entity},
 					   .subject = TRIAL_SUBJECT,
@@ -447,7 +506,7 @@ static void script_fire(struct trial *t, const struct example_when *when)
 
 	while (i + 1 < w->steps_n && strcmp(w->steps[i].step_key, when->fire) != 0)
 		i++;
-	add_fire(t, &w->steps[i], when->as ? when->as : "default");
+	add_fire(t, t->machine, &w->steps[i], when->as ? when->as : "default");
 	if (when->input.raw.p)
 		t->fires[t->fires_n - 1].rq.input = when->input;
 }
@@ -497,7 +556,7 @@ void trial_script(struct trial *t, const struct example *example)
 
 static void add_actor(struct trial *t, enum trial_part part, unsigned n, unsigned node)
 {
-	static const char *const names[] = {"caller", "driver", "janitor", "worker", "deliverer"};
+	static const char *const names[] = {"caller", "driver", "janitor", "worker", "deliverer", "operator"};
 	unsigned i = t->scenario.cast_n++;
 	struct trial_actor *a = &t->actors[i];
 
@@ -537,7 +596,7 @@ void trial_cast(struct trial *t)
 		add_clicks(t, t->machine->of->run);
 		add_migration(t);
 	} else if (is_entity) {
-		add_fires(t);
+		add_entity_parts(t);
 	}
 	for (unsigned i = 0; i < nodes && !is_entity; i++)
 		add_actor(t, PART_DRIVER, i, i);
@@ -549,4 +608,6 @@ void trial_cast(struct trial *t)
 		add_actor(t, PART_WORKER, 0, nodes);
 	if (t->has_effects)
 		add_actor(t, PART_DELIVERER, 0, 0);
+	if (is_entity && t->machine->next)
+		add_actor(t, PART_OPERATOR, 0, nodes);
 }

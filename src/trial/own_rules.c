@@ -16,9 +16,15 @@ static void add_statuses(struct sim *sim, struct strbuf *out)
 	const struct db_rows *rows = &result.rows[0];
 	unsigned status = t->machine->run ? 3 : t->machine->batch ? 0 : 1;
 	unsigned doubt = t->machine->run ? 6 : t->machine->batch ? 1 : 4;
+	int64_t open = 0;
 
 	json_more_text(out, "status", db_cell(rows, 0, status)->s);
 	json_more_bool(out, "doubt", db_cell(rows, 0, doubt)->i);
+	if (!t->machine->schedule)
+		return;
+	for (size_t i = 0; i < rows->n; i++)
+		open += db_cell(rows, i, 2)->type == DB_NULL && !ways_is_terminal(&run_ways, db_cell(rows, i, 3)->s);
+	json_more_int(out, "open", open);
 }
 
 static void add_steps(struct sim *sim, struct strbuf *out)

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "flow/batch.h"
+#include "flow/entity_orphans.h"
 #include "flow/entity_step.h"
 #include "flow/janitor.h"
 #include "flow/job_work.h"
 #include "flow/run_verb.h"
+#include "flow/schedule.h"
 #include "trial/example.h"
 
 #define TRIAL_MACHINES_MAX 32
@@ -51,7 +53,8 @@ struct trial_machine {
 	const struct run_machine *run;       /* or */
 	const struct batch_machine *batch;
 	int64_t version;
-	const struct trial_machine *next; /* what a run of it may be migrated to; NULL: nothing */
+	const struct trial_machine *next;     /* the version after it, to which runs may be migrated; NULL: none */
+	const struct schedule_file *schedule; /* that starts it; NULL: none */
 };
 
 /* Something that a caller could do. */
@@ -61,6 +64,7 @@ struct trial_click {
 	unsigned max; /* times */
 };
 struct trial_fire {
+	const struct trial_machine *machine;
 	const struct step *step;
 	const char *requester;
 	struct step_request rq;
@@ -82,7 +86,7 @@ struct trial_ledger {
 };
 _Static_assert(sizeof(struct trial_ledger) <= SIM_NOTES_BYTES, "the notes have room");
 
-enum trial_part { PART_CALLER, PART_DRIVER, PART_JANITOR, PART_WORKER, PART_DELIVERER };
+enum trial_part { PART_CALLER, PART_DRIVER, PART_JANITOR, PART_WORKER, PART_DELIVERER, PART_OPERATOR };
 
 struct trial;
 struct trial_actor {
@@ -115,11 +119,14 @@ struct trial {
 	struct trial_click clicks[TRIAL_CLICKS_MAX];
 	size_t rules_n;
 	struct janitor_rule rules[TRIAL_FIRES_MAX];
-	struct janitor_rules janitor;
+	struct janitor_rules janitor, new_janitor; /* by the version that comes under way */
+	struct new_version new_version;
 	struct job_claim_request claim;
 	struct run_policy policy;
 	struct batch_policy batch_policy;
 	struct step_request recover;
+	struct schedule_policy slots;
+	struct run_verb_request slot_cancel;
 	bool scripted; /* callers do what an example says, and nothing else */
 	unsigned again
 		[TRIAL_ACTIONS_MAX]; /* of an example: so often the service did again what the ledger has already */
@@ -136,7 +143,7 @@ struct trial {
 	struct user_rule own[TRIAL_OWN_MAX];
 	bool own_reached[TRIAL_OWN_MAX];
 	/* Left out: */
-	bool has_sql, has_table, has_more_rules, has_function, has_old;
+	bool has_sql, has_table, has_more_rules, has_function, has_old, has_batch_schedule;
 	bool has_effects; /* after-effects, also those that nobody is called for */
 	bool has_events;  /* something may be sent to runs, or decided */
 };
@@ -186,6 +193,7 @@ void trial_script(struct trial *t, const struct example *example);
 unsigned trial_rounds(struct sim *sim, unsigned actor);
 bool trial_is_bystander(const struct sim *sim, unsigned actor);
 bool trial_is_eager(const struct sim *sim, unsigned actor);
+bool trial_stands_still(const struct sim *sim, unsigned actor);
 /* The newest where there is no such version. */
 const struct run_machine *trial_machine_of(const void *context, struct slice workflow, int64_t version);
 
@@ -194,6 +202,24 @@ void trial_worker_init(union sim_task *task, struct trial *trial, struct arena *
 
 /* tenure.c: a node's time with a batch, or a cancel and what follows it. */
 void trial_tenure_init(union sim_task *task, struct trial *trial, bool cancels, struct arena *texts);
+
+/* slots.c: the schedule that starts the run. */
+extern const struct db_stmt trial_slot_due, trial_slot_next, trial_hash_slots;
+void trial_slots_setup(struct sim *sim);
+unsigned trial_slots_due(struct sim *sim);
+void trial_slots_init(union sim_task *task, struct trial *trial, struct arena *texts);
+void trial_slots_check(struct sim *sim);
+
+/* put.c: a version of an entity's definition that comes under way. */
+struct trial_put {
+	struct task task;
+	struct trial *trial;
+};
+bool trial_is_put(struct sim *sim);
+/* The version that a node goes by, if it has heard of the newest. */
+const struct trial_machine *trial_in_force(struct sim *sim);
+void trial_put_prepare(struct trial *t);
+void trial_put_init(union sim_task *task, struct trial *t);
 
 /* batches.c */
 extern const struct db_stmt trial_batch, trial_items, trial_due_batches, trial_hash_batch, trial_hash_items;

@@ -13,8 +13,7 @@
 DB_STMT(setup_run, "trial_setup_run", "tti", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at, times_out_at)"
 	" VALUES (1, 'default', ?1, 1, 'caller', ?2, hx_now_ms(), hx_now_ms(), CASE WHEN ?3 > 0 THEN hx_now_ms() + ?3 END)");
-DB_STMT(setup_versions, "trial_setup_versions", "t", "",
-	"INSERT INTO hx_definition (name, version, text, at) VALUES (?1, 1, '{}', 0), (?1, 2, '{}', 0)");
+DB_STMT(setup_version, "trial_setup_version", "ti", "", "INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, '{}', 0)");
 DB_STMT(setup_entity, "trial_setup_entity", "t", "",
 	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (1, 'default', ?1, 'e1', '{}')");
 
@@ -104,7 +103,11 @@ static int64_t number(struct sim *sim, const struct db_stmt *stmt)
 
 static int64_t next_moment_of_rows(struct sim *sim)
 {
-	return number(sim, &next_moment);
+	int64_t moment = number(sim, &next_moment), slot = INT64_MAX;
+
+	if (trial_of(sim)->machine->schedule)
+		slot = number(sim, &trial_slot_next);
+	return slot < moment ? slot : moment;
 }
 
 int64_t trial_lease_end(struct sim *sim)
@@ -134,6 +137,8 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 	if (t->machine->run) {
 		hash = sim_hash_answer(sim, &hash_runs, hash);
 		hash = sim_hash_answer(sim, &trial_steps_ended, hash);
+		if (t->machine->schedule)
+			hash = sim_hash_answer(sim, &trial_hash_slots, hash);
 		if (t->has_events)
 			hash = sim_hash_answer(sim, &hash_events, hash);
 	} else if (t->machine->batch) {
@@ -141,6 +146,8 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 		hash = sim_hash_answer(sim, &trial_hash_items, hash);
 	} else {
 		hash = sim_hash_answer(sim, &hash_entities, hash);
+		if (t->machine->next)
+			hash = hash_mix(hash, trial_is_put(sim));
 	}
 	if (t->has_sql)
 		hash = sim_hash_answer(sim, &hash_sql, hash);
@@ -191,7 +198,8 @@ void trial_setup(struct sim *sim)
 	if (t->machine->next) {
 		LOCAL_UNIT(versions);
 
-		UNIT_ADD(&versions, UNIT_ANY, &setup_versions, db_str(d->name));
+		for (int64_t v = 1; v <= 1 + (d->run != NULL); v++)
+			UNIT_ADD(&versions, UNIT_ANY, &setup_version, db_str(d->name), db_int(v));
 		(void)sim_run_unit(sim, &versions);
 	}
 	if (d->run)
@@ -199,4 +207,6 @@ void trial_setup(struct sim *sim)
 	else
 		UNIT_ADD(&unit, UNIT_ANY, &setup_entity, db_str(d->name));
 	(void)sim_run_unit(sim, &unit); /* what fails is a violation */
+	if (t->machine->schedule && !t->scripted)
+		trial_slots_setup(sim);
 }

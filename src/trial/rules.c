@@ -90,6 +90,8 @@ static void check_runs(struct sim *sim)
 	const struct db_rows *rows = &result.rows[0];
 
 	note_reached(sim);
+	if (trial_of(sim)->machine->schedule)
+		trial_slots_check(sim);
 	for (size_t i = 0; i < rows->n; i++) {
 		if (slice_is(db_cell(rows, i, 3)->s, RUN_CANCELLED))
 			check_cancelled(sim, db_cell(rows, i, 0)->i);
@@ -221,8 +223,13 @@ static void check_entity_told(struct sim *sim, bool in_doubt)
 	const struct db_rows *rows = &result.rows[0];
 	unsigned finished = in_doubt, done = 0;
 
-	for (size_t i = 0; i < rows->n; i++)
-		finished += finishes(t->machine->of->entity, db_cell(rows, i, 0)->s, db_cell(rows, i, 1)->s);
+	for (size_t i = 0; i < rows->n; i++) {
+		struct slice from = db_cell(rows, i, 0)->s, to = db_cell(rows, i, 1)->s;
+		const struct trial_machine *next = t->machine->next;
+
+		finished += finishes(t->machine->of->entity, from, to) ||
+			    (next && finishes(next->of->entity, from, to));
+	}
 	for (unsigned i = 0; i < ledger->n; i++) {
 		const struct trial_caller *c = &t->callers[ledger->effects[i].caller];
 

@@ -157,7 +157,8 @@ static const char *who_acts(const struct trial *t, unsigned actor)
 {
 	const struct trial_actor *a = &t->actors[actor];
 
-	if (a->part == PART_JANITOR || a->part == PART_WORKER || (a->part == PART_CALLER && t->machine->run))
+	if (a->part == PART_JANITOR || a->part == PART_WORKER || a->part == PART_OPERATOR ||
+	    (a->part == PART_CALLER && t->machine->run))
 		return a->name;
 	return sim_node_name(t->scenario.cast[actor].node);
 }
@@ -279,9 +280,12 @@ static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	const struct trial *t = x->t;
 
+	x->lane = LANE_CALLER;
+	if (t->actors[actor].part == PART_OPERATOR)
+		tell(x, "operator", NULL, 0, "puts the new version%s",
+		     trial_is_put(sim) ? "" : ", which is refused: somebody is in what it has no more");
 	if (t->actors[actor].part != PART_CALLER)
 		return;
-	x->lane = LANE_CALLER;
 	if (t->machine->batch) {
 		tell(x, t->actors[actor].name, NULL, 0, "cancels the batch");
 		return;
@@ -297,8 +301,9 @@ static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
 
 	const struct trial_fire *fire = &t->fires[ledger->used[t->actors[actor].n] - 1];
 
-	tell(x, t->actors[actor].name, t->machine->of->file, fire->step->line, "fires %s as %s; e1 is %s",
-	     fire->step->step_key, fire->requester, x->was.entity);
+	tell(x, t->actors[actor].name, fire->machine->of->file, fire->step->line, "fires %s as %s%s; e1 is %s",
+	     fire->step->step_key, fire->requester, fire->machine == t->machine->next ? ", by the new version" : "",
+	     x->was.entity);
 }
 
 static void tell_act(struct teller *x, enum sim_act how, bool stalls)
@@ -374,6 +379,9 @@ static void tell_edge(struct teller *x, struct sim *sim, struct sim_edge edge)
 	switch ((enum sim_edge_kind)edge.kind) {
 	case EDGE_AGAIN:
 		tell_click(x, sim, edge.who);
+		x->lane = LANE_NODE;
+		if (edge.mask)
+			tell(x, who_acts(x->t, edge.who), NULL, 0, "reads, and stands still before it writes");
 		break;
 	case EDGE_ACT:
 		tell_act(x, edge.how, edge.mask);

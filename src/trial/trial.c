@@ -246,7 +246,7 @@ static void add_machine(struct trial *t, const struct definition *d, int64_t ver
 		m->batch = batch_machine(t, d->batch);
 	} else {
 		add_entity(t, d);
-		m->entity = entity_machine_new(d->entity, /* version= */ 1, /* table= */ NULL, t->arena);
+		m->entity = entity_machine_new(d->entity, version, /* table= */ NULL, t->arena);
 	}
 	ASSERT(m->run || m->entity || m->batch);
 }
@@ -260,8 +260,8 @@ static const char schema[] = "CREATE TABLE trial_ledger (action TEXT NOT NULL, e
 static const struct sim_user users[TRIAL_NODES_MAX] = {
 #define USER(n)                                                                                                        \
 	{                                                                                                              \
-		schema, n, trial_rounds, trial_is_bystander, trial_lease_end, trial_is_eager, trial_allows, trial_cut, \
-			trial_forgets_versions, trial_late_n, trial_land                                               \
+		schema, n, trial_rounds, trial_is_bystander, trial_lease_end, trial_is_eager, trial_stands_still,      \
+			trial_allows, trial_cut, trial_forgets_versions, trial_late_n, trial_land                      \
 	}
 	USER(1),
 	USER(2),
@@ -517,8 +517,8 @@ static void finish(const struct trial *t, struct trial_report *report)
 	add_left_out(report, t->has_sql, "statements of sql actions are counted, not run: none of them refuses");
 	add_left_out(report, t->has_table, "entities of a table of yours are explored as the engine's own");
 	add_left_out(report, t->has_function, "functions");
-	add_left_out(report, t->has_old,
-		     "what has changed of entities and batches, and workflows that are in one version alone");
+	add_left_out(report, t->has_old, "workflows that are in one version alone");
+	add_left_out(report, t->has_batch_schedule, "schedules of batches");
 	add_left_out(report, lacks_child(t), "runs of workflows that were not given: whoever starts one waits there");
 	add_left_out(report, t->has_more_rules, "rules of your own beyond the first 256");
 	add_left_out(report, lacks_inputs(t), "inputs other than {}: a world file names some");
@@ -572,21 +572,30 @@ static void add_own(struct trial *t, const struct user_rules *rules)
 	t->has_more_rules |= t->own_n == TRIAL_OWN_MAX;
 }
 
-/* Runs begin with it, and may go on with the one that is explored. */
+/* It begins with this one, and may go on with the one that is explored; a batch keeps its version, so each is explored. */
 static void add_old(struct trial *t, const struct definition *d)
 {
 	const struct trial_machine *next = NULL;
 
 	for (size_t i = 0; i < t->machines_n; i++)
-		if (t->machines[i].run && t->machines[i].version == NEW_VERSION &&
-		    strcmp(t->machines[i].of->name, d->name) == 0)
+		if (t->machines[i].version == NEW_VERSION && strcmp(t->machines[i].of->name, d->name) == 0 &&
+		    strcmp(t->machines[i].of->kind, d->kind) == 0)
 			next = &t->machines[i];
-	if (!d->run || !next || t->machines_n == TRIAL_MACHINES_MAX) {
+	if (!next || t->machines_n == TRIAL_MACHINES_MAX) {
 		t->has_old = true;
 		return;
 	}
 	add_machine(t, d, /* version= */ 1);
-	t->machines[t->machines_n - 1].next = next;
+	t->machines[t->machines_n - 1].next = d->batch ? NULL : next;
+}
+
+/* One that fires steps does what callers do. */
+static void add_schedule(struct trial *t, const struct schedule_file *schedule)
+{
+	for (size_t i = 0; i < t->machines_n && schedule->spec.starts == SCHEDULE_STARTS_RUN; i++)
+		if (t->machines[i].run && slice_is(schedule->spec.workflow, t->machines[i].of->name))
+			t->machines[i].schedule = schedule;
+	t->has_batch_schedule |= schedule->spec.starts == SCHEDULE_STARTS_BATCH;
 }
 
 struct trial *trial_new(const struct definition_set *set, const struct trial_world *world,
@@ -605,6 +614,8 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 	}
 	for (size_t i = 0; options->old && i < options->old->n; i++)
 		add_old(t, options->old->items[i]);
+	for (size_t i = 0; i < set->schedules_n; i++)
+		add_schedule(t, set->schedules[i]);
 	return t;
 }
 
@@ -617,7 +628,7 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 	ASSERT(parts.items);
 	*report = (struct trial_report){0};
 	for (size_t i = 0; i < t->machines_n; i++)
-		if (!x->options->old || t->machines[i].next)
+		if (!x->options->old || t->machines[i].next || t->machines[i].batch)
 			add_parts(t, &t->machines[i], &parts);
 	report->scenarios_n = parts.n;
 	if (parts.n)

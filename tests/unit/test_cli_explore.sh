@@ -179,6 +179,48 @@ exits 0 explore --diff old.json new.json --mishaps 1 --brief && says_like '^comp
 	exits 2 explore --diff flows/keyed.json new.json && complains "nothing here that can be explored"
 result a_new_version_that_does_not
 
+# Of an entity: who was charged by the old version is charged again by the new one, each of which charges once. What the engine refuses
+# to put is no mistake of the definition's: a status that goes while somebody is in it.
+cat >old.json <<'END'
+{ "workflow": "parcel", "kind": "entity", "status_types": ["open", "paying", "paid", "shipping", "shipped"], "initial_status": "open",
+  "rules": [ { "never": ".ledger.charge > 1" }, { "sometimes": ".ledger.charge and .ledger.ship" } ],
+  "actions": {
+    "charge": { "kind": "http", "url": "http://127.0.0.1:9/c", "effect": "keyed" },
+    "ship": { "kind": "http", "url": "http://127.0.0.1:9/s", "effect": "keyed" } },
+  "steps": [
+    { "step_id": 1, "step_key": "pay", "status": "open", "successful_state": "paid", "action": "charge", "claim_state": ["paying", "open"], "on_unknown": "hold" },
+    { "step_id": 2, "step_key": "send", "status": "paid", "successful_state": "shipped", "action": "ship", "claim_state": ["shipping", "paid"], "on_unknown": "hold" } ] }
+END
+sed -e '/"step_key": "pay"/s/"action": "charge"/"action": "ship"/' -e '/"step_key": "send"/s/"action": "ship"/"action": "charge"/' old.json >new.json
+exits 0 explore old.json --mishaps 1 --brief && exits 0 explore new.json --mishaps 1 --brief && exits 1 explore --diff old.json new.json --mishaps 1 --brief &&
+	says "found: never: what is never to be is: .ledger.charge > 1" && says "operator       puts the new version" && says "by the new version; e1 is paid  (new.json:9)" &&
+	exits 2 explore --diff old.json new.json --mishaps 1 --brief --save-test diff.test.json && [ ! -e diff.test.json ]
+result an_entity_whose_definition_changes_under_way
+sed -e 's/"shipping"/"sending"/g' old.json >new.json
+exits 0 explore --diff old.json new.json --mishaps 1 --brief && says_like '^complete: ' && ! says 'not reached$'
+result a_status_that_goes_is_no_alarm
+
+# A schedule beside its workflow: the next slot comes while the run of the last one rests.
+cat >flows/payout.json <<'END'
+{ "workflow": "payout", "kind": "run", "rules": [ { "never": ".open > 1" }, { "sometimes": ".ledger.pay > 1" } ],
+  "actions": { "pay": { "kind": "http", "url": "http://127.0.0.1:9/p", "effect": "keyed" } },
+  "steps": [ { "name": "cool", "type": "wait", "for": "2h" }, { "name": "pay", "type": "task", "action": "pay" } ] }
+END
+slots() { # overlap
+	echo "{ \"schedule\": \"hourly\", \"kind\": \"schedule\", \"workflow\": \"payout\", \"every\": \"1h\", \"overlap\": \"$1\" }" >flows/hourly.json
+}
+slots allow
+exits 1 explore flows/payout.json flows/hourly.json --brief && says "found: never: what is never to be is: .open > 1" && says "starts a run of payout"
+result a_schedule_whose_runs_meet
+slots queue
+exits 0 explore flows/payout.json flows/hourly.json --brief && says_like '^complete: '
+result slots_that_wait
+for overlap in skip cancel; do
+	slots $overlap
+	exits 1 explore flows/payout.json flows/hourly.json --mishaps 1 --brief && says "what is sometimes to be never was"
+	result "slots_that_meet_and_$overlap"
+done
+
 # Two steps without a claim: the first moves the entity on while the second acts. With claims that are held there is one at a time.
 cat >flows/race.json <<'END'
 { "workflow": "race", "kind": "entity", "status_types": ["a", "b", "c", "ab", "ac"], "initial_status": "a",
