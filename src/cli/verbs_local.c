@@ -151,7 +151,7 @@ const struct command verbs_serving[] = {
 	 .run = check_run},
 	{"explore", NULL, "PATH…", "looks for a way to break definitions: crashes, lost answers, double clicks, in every order",
 	 .options = OPTIONS(OPTION("world", "FILE", "what services may do, inputs, and rules of your own [default: what each action's effect says]"),
-		     OPTION("diff", "FILE", "a file or folder with the definitions as they were: runs that begin with these, and go on with them or are migrated [default: none]"),
+		     OPTION("diff", "FILE", "a file or folder with the definitions as they were: what begins with these, and meets the new ones under way [default: none]"),
 		     OPTION("worker", "CMD", "a function in code: CMD starts its worker, whose calls are lost, late, or its last; PATH: definitions besides [default: none]"),
 		     OPTION("nodes", "N", "nodes of the engine, 1 to 3", .fallback = "2"),
 		     OPTION("callers", "N", "who clicks at the same time, 1 to 3", .fallback = "2"),

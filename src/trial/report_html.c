@@ -13,7 +13,8 @@ static const char style[] =
 	"h2{font-size:1.05em;margin-top:2em}table{border-collapse:collapse}th,td{text-align:left;vertical-align:top;"
 	"padding:.25em .8em;border-bottom:1px solid #e1e5ec}th{position:sticky;top:0;background:#fff}"
 	"#story{display:block;overflow-x:auto}#story td{min-width:11em}#story td:first-child{min-width:2em}small,.place{color:#667}.after{opacity:.2}.now{background:#fff3d6}"
-	".never td{background:#fdeaea}svg{max-width:100%;height:auto}";
+	".never td{background:#fdeaea}svg{max-width:100%;height:auto}p{white-space:pre-line}"
+	"@media(max-width:900px){#story td:empty,#story th{display:none}#story tr{display:flex}}";
 
 static const char script[] =
 	"(()=>{const $=q=>[...document.querySelectorAll(q)],r=$('tr.event'),l=$('tr.effect');let i=0;"

@@ -28,7 +28,7 @@ def every(root, folder, hapax, tests=False):
 			if subprocess.run([hapax, "check", "--json", path], capture_output=True).returncode == 0:
 				yield str(page.relative_to(root)), name, path, None
 	for file in sorted([*(root / "examples").glob("**/*.json"), *((root / "tests/explore").glob("**/*.json") if tests else [])]):
-		if '"workflow"' not in file.read_text() or file.name.endswith((".world.json", ".test.json")):
+		if '"workflow"' not in file.read_text() or file.name.endswith((".world.json", ".test.json", ".schedule.json", ".old.json")):
 			continue
 		world = file.with_suffix(".world.json")
 		yield str(file.relative_to(root)), json.loads(file.read_text())["workflow"], file, world if world.exists() and file.parent.name == "explore" else None

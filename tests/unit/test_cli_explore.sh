@@ -193,7 +193,7 @@ cat >old.json <<'END'
 END
 sed -e '/"step_key": "pay"/s/"action": "charge"/"action": "ship"/' -e '/"step_key": "send"/s/"action": "ship"/"action": "charge"/' old.json >new.json
 exits 0 explore old.json --mishaps 1 --brief && exits 0 explore new.json --mishaps 1 --brief && exits 1 explore --diff old.json new.json --mishaps 1 --brief &&
-	says "found: never: what is never to be is: .ledger.charge > 1" && says "operator       puts the new version" && says "by the new version; e1 is paid  (new.json:9)" &&
+	says "found: never: what is never to be is: .ledger.charge > 1" && says "operator       puts the new version" && says "by the new version; e1 is paid  (new.json:8)" &&
 	exits 2 explore --diff old.json new.json --mishaps 1 --brief --save-test diff.test.json && [ ! -e diff.test.json ]
 result an_entity_whose_definition_changes_under_way
 sed -e 's/"shipping"/"sending"/g' old.json >new.json
