@@ -43,10 +43,12 @@ static bool check_name(const struct reader *r, const struct json_node *node, enu
 	return false;
 }
 
+const char *const attribute_data_roots[] = {"data", NULL};
+const char *const attribute_input_roots[] = {"input", NULL};
+
 void attributes_read(const struct reader *r, const struct json_node *node, enum where_kind kind,
 		     const char *const *roots, struct attributes *ret)
 {
-	static const char *const input_alone[] = {"input", NULL};
 	struct attribute *list = reader_map(r, node, "attributes", ATTRIBUTES_MAX, sizeof *list);
 	struct hx_error err;
 	size_t n = 0;
@@ -63,10 +65,15 @@ void attributes_read(const struct reader *r, const struct json_node *node, enum 
 		if (!expression)
 			continue;
 		list[n++] = (struct attribute){reader_keep(r, member->name), expression};
-		ret->follow |= expression_check_roots(expression, input_alone, &err) != HX_OK;
+		ret->follow |= expression_check_roots(expression, attribute_input_roots, &err) != HX_OK;
 	}
 	ret->list = list;
 	ret->n = n;
+}
+
+void attributes_read_field(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	attributes_read(r, node, (enum where_kind)field->min, field->names, ret);
 }
 
 /* ---- values ---- */

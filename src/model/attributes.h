@@ -32,6 +32,13 @@ bool attribute_name_is_good(enum where_kind kind, struct slice name);
 /* Reads the object into *ret. roots: what their expressions may look at. */
 void attributes_read(const struct reader *r, const struct json_node *node, enum where_kind kind,
 		     const char *const *roots, struct attributes *ret);
+/* The same as a line of a table of fields: their struct is the member `attributes` of S. */
+#define FIELD_ATTRIBUTES(S, kind_, roots)                                                                              \
+	FIELD_OWN_AT(S, attributes, struct attributes, attributes_read_field), .min = (kind_), .names = (roots)
+field_read_fn attributes_read_field;
+/* Roots: of what has data; and of a function, whose code has no state that the engine could look at: entries of kind attribute tell of
+ * what comes later. */
+extern const char *const attribute_data_roots[], *const attribute_input_roots[];
 /* Their values as that object, in the arena. .p NULL: there is none (or no room, which the arena remembers). Pure. */
 struct slice attributes_of(const struct attributes *attributes, const struct expression_env *env, struct arena *arena);
 /* The same over {"data": …}, with memory of its own: none where there is not enough, since it must never stop anything. */

@@ -39,15 +39,6 @@ static void read_after_effects(const struct reader *r, const struct json_node *n
 			    &definition->after_effects_n);
 }
 
-static void read_attributes(const struct reader *r, const struct json_node *node, const struct field *field UNUSED,
-			    void *ret)
-{
-	static const char *const roots[] = {"data", NULL};
-	struct batch_definition *definition = ret;
-
-	attributes_read(r, node, WHERE_BATCH, roots, &definition->attributes);
-}
-
 #define FIELD_CALLED(member) FIELD_OWN_AT(struct batch_definition, member, const struct action *, read_called)
 
 /* clang-format off */
@@ -67,7 +58,7 @@ const struct field batch_fields[] = {
 	{"lease",              FIELD_LEASE(struct batch_definition, lease_ms)},
 	{"on_unknown",         FIELD_ON_UNKNOWN(struct batch_definition, on_unknown)},
 	{"on_5xx",             FIELD_ON_5XX(struct batch_definition, unknown_on_5xx)},
-	{"attributes",         FIELD_OWN(read_attributes)},
+	{"attributes",         FIELD_ATTRIBUTES(struct batch_definition, WHERE_BATCH, attribute_data_roots)},
 	{"cancel_check_every", FIELD_INT(struct batch_definition, cancel_check_every, 1, BATCH_CANCEL_CHECK_MAX)},
 	{0}};
 /* clang-format on */

@@ -6,16 +6,6 @@
 #include "model/run_definition.h"
 #include "model/text.h"
 
-/* The code has no state that the engine could look at: entries of kind attribute tell of what comes later. */
-static void read_attributes(const struct reader *r, const struct json_node *node, const struct field *field UNUSED,
-			    void *ret)
-{
-	static const char *const roots[] = {"input", NULL};
-	struct run_definition *definition = ret;
-
-	attributes_read(r, node, WHERE_RUN, roots, &definition->attributes);
-}
-
 /* clang-format off */
 const struct field function_fields[] = {
 	{"workflow",   FIELD_KNOWN},
@@ -25,7 +15,7 @@ const struct field function_fields[] = {
 	{"timeout",    FIELD_DURATION(struct run_definition, timeout_ms)},
 	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, run_on_failure)},
 	{"lease",      FIELD_LEASE(struct run_definition, lease_ms)},
-	{"attributes", FIELD_OWN(read_attributes)},
+	{"attributes", FIELD_ATTRIBUTES(struct run_definition, WHERE_RUN, attribute_input_roots)},
 	{"limits",     FIELD_OWN_AT(struct run_definition, limits, struct limits, limits_read)},
 	{"retention",  FIELD_DURATION(struct run_definition, keep_ms)},
 	{0}};

@@ -96,14 +96,6 @@ static void read_failure_effects(const struct reader *r, const struct json_node 
 			    &definition->failure_effects_n);
 }
 
-static void read_attributes(const struct reader *r, const struct json_node *node, const struct field *field UNUSED,
-			    void *ret)
-{
-	struct run_definition *definition = ret;
-
-	attributes_read(r, node, WHERE_RUN, expression_run_roots, &definition->attributes);
-}
-
 const char *const run_on_failure[] = {"hold", "compensate", NULL};
 
 /* clang-format off */
@@ -120,7 +112,7 @@ const struct field run_fields[] = {
 	{"timeout",  FIELD_DURATION(struct run_definition, timeout_ms)},
 	{"on_failure", FIELD_CHOICE(struct run_definition, compensates, run_on_failure)},
 	{"failure_after_effect", FIELD_OWN(read_failure_effects)},
-	{"attributes", FIELD_OWN(read_attributes)},
+	{"attributes", FIELD_ATTRIBUTES(struct run_definition, WHERE_RUN, expression_run_roots)},
 	{"limits",   FIELD_OWN_AT(struct run_definition, limits, struct limits, limits_read)},
 	{0}};
 /* clang-format on */

@@ -116,10 +116,8 @@ const struct field entity_fields[] = {
 
 static void read_attributes(struct draft *d, const struct json_node *node)
 {
-	static const char *const roots[] = {"data", NULL};
-
 	if (node)
-		attributes_read(&d->r, node, WHERE_ENTITY, roots, &d->w->attributes);
+		attributes_read(&d->r, node, WHERE_ENTITY, attribute_data_roots, &d->w->attributes);
 }
 
 /* One after the other: steps name statuses and actions, and what holds between steps needs all of them. */
