@@ -45,12 +45,7 @@ const struct api_list api_batch_list = {
 	.build = batches_build_list,
 	.filters = {FILTER_WORD("status", status_wanted, batch_statuses, "status of batches"),
 		    FILTER_TEXT("workflow", name)},
-	.cursor = CURSOR_ID,
-	.prefix = "batch",
-	.column = BATCH_SUBJECT,
-	.slice_line = 1,
-	.start = INT64_MAX,
-	.search = &search,
+	LIST_SEARCHED("batch", BATCH_SUBJECT, &search),
 	.add = add_batch,
 };
 

@@ -32,12 +32,12 @@ static const struct row_member bulk_members[] = {
 	{"arguments", ROW_JSON, AT(spec.arguments)},
 	{"idempotencyKey", ROW_TEXT, AT(spec.key)},
 	{"requester", ROW_TEXT, AT(spec.requester)},
-	{"selected", ROW_INT, AT(selected)},
-	{"done", ROW_INT, AT(done)},
-	{"unchanged", ROW_INT, AT(unchanged)},
-	{"refused", ROW_INT, AT(refused)},
-	{"skipped", ROW_INT, AT(skipped)},
-	{"cancelled", ROW_INT, AT(cancelled)},
+	ROW_SAME(INT, selected),
+	ROW_SAME(INT, done),
+	ROW_SAME(INT, unchanged),
+	ROW_SAME(INT, refused),
+	ROW_SAME(INT, skipped),
+	ROW_SAME(INT, cancelled),
 	{"createdAt", ROW_TIME, AT(created_at)},
 	{"completedAt", ROW_TIME, AT(completed_at)},
 	{.name = NULL},
@@ -45,9 +45,7 @@ static const struct row_member bulk_members[] = {
 
 static void write_bulk(const struct bulk_row *row, struct strbuf *text)
 {
-	strbuf_add_char(text, '{');
-	row_json_struct(text, bulk_members, row);
-	strbuf_add_char(text, '}');
+	row_json_object(text, bulk_members, row);
 }
 
 /* ---- asking for one ---- */

@@ -111,10 +111,7 @@ static const struct row_member members[] = {
 };
 const struct api_list api_bulk_list = {
 	.build = bulks_build,
-	.cursor = CURSOR_ID,
-	.prefix = "bulk",
-	.column = BULK,
-	.start = INT64_MAX,
+	LIST_BY_ID("bulk", BULK),
 	.members = members,
 };
 
@@ -139,7 +136,7 @@ static enum hx_code sent_of_run(struct api_query *query, const struct unit_resul
 		{"trace", ROW_TEXT, .at = offsetof(struct run_row, trace)},
 		{.name = NULL},
 	};
-	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
+	const struct run_policy *policy = api_parts(query->call)->run_policy;
 	struct run_sent sent;
 	struct run_row row;
 	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, arena, &row);

@@ -62,6 +62,10 @@ struct api_list {
 	void (*add)(struct api_query *query, const struct db_rows *rows, size_t i);
 };
 
+/* Of a list by id, the newest first; and of one that may be long, whose pages are looked for in slices, with where and order. */
+#define LIST_BY_ID(prefix_, column_) .cursor = CURSOR_ID, .prefix = prefix_, .column = column_, .start = INT64_MAX
+#define LIST_SEARCHED(prefix_, column_, search_) LIST_BY_ID(prefix_, column_), .slice_line = 1, .search = search_
+
 /* Its limit and its filters, into the query. False after answering. */
 bool api_list_read(struct http_call *call, const struct api_list *list, struct api_query *query);
 /* Reads the query of the call. NULL after answering; else what more the unit needs is set, and api_query_read() follows. */

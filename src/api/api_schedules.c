@@ -19,7 +19,7 @@ static uint64_t schedules_lane_of(const struct http_call *call, struct slice nam
 
 static const struct schedule_policy *schedules_policy_of(const struct http_call *call)
 {
-	return schedules_policy(api_parts(call)->schedules);
+	return api_parts(call)->schedule_policy;
 }
 
 /* ---- what is shown ---- */
@@ -79,19 +79,19 @@ static void add_waiting(struct strbuf *text, const void *of)
 #define AT(field) .at = offsetof(struct schedule_row, field)
 
 static const struct row_member shown_members[] = {
-	{"name", ROW_TEXT, AT(name)},
+	ROW_SAME(TEXT, name),
 	{"id", ROW_ID, AT(subject), .prefix = "sched"},
 	{"text", ROW_OWN, .add = add_text},
-	{"paused", ROW_BOOL, AT(paused)},
+	ROW_SAME(BOOL, paused),
 	{"next", ROW_OWN, .add = add_next},
 	{"last", ROW_OWN, .add = add_last},
 	{"waiting", ROW_OWN, .add = add_waiting},
-	{"open", ROW_INT, AT(open)},
-	{"started", ROW_INT, AT(started)},
-	{"skipped", ROW_INT, AT(skipped)},
-	{"missed", ROW_INT, AT(missed)},
-	{"requester", ROW_TEXT, AT(requester)},
-	{"version", ROW_INT, AT(version)},
+	ROW_SAME(INT, open),
+	ROW_SAME(INT, started),
+	ROW_SAME(INT, skipped),
+	ROW_SAME(INT, missed),
+	ROW_SAME(TEXT, requester),
+	ROW_SAME(INT, version),
 	{"createdAt", ROW_TIME, AT(created_at)},
 	{"updatedAt", ROW_TIME, AT(updated_at)},
 	{.name = NULL},
@@ -99,9 +99,7 @@ static const struct row_member shown_members[] = {
 
 static void write_schedule(const void *of, struct strbuf *text)
 {
-	strbuf_add_char(text, '{');
-	row_json_struct(text, shown_members, of);
-	strbuf_add_char(text, '}');
+	row_json_object(text, shown_members, of);
 }
 
 static enum hx_code schedules_add_row(struct api_query *query, const struct db_rows *rows, size_t i)
@@ -182,23 +180,17 @@ static void write_triggered(const void *of, struct strbuf *text)
 	strbuf_add_char(text, '}');
 }
 
-static void write_backfilled(const void *of, struct strbuf *text)
+/* Of a backfill and of a deletion. */
+static void write_named(const void *of, struct strbuf *text)
 {
 	const struct schedule_verb *verb = of;
 
 	strbuf_add_char(text, '{');
 	json_more_text(text, "name", verb->row.name);
-	json_more_int(text, "slots", verb->slots_n);
-	strbuf_add_char(text, '}');
-}
-
-static void write_deleted(const void *of, struct strbuf *text)
-{
-	const struct schedule_verb *verb = of;
-
-	strbuf_add_char(text, '{');
-	json_more_text(text, "name", verb->row.name);
-	json_more_bool(text, "deleted", true);
+	if (verb->rq->kind == SCHEDULE_DELETE)
+		json_more_bool(text, "deleted", true);
+	else
+		json_more_int(text, "slots", verb->slots_n);
 	strbuf_add_char(text, '}');
 }
 
@@ -213,10 +205,8 @@ static void verb_done(struct seat *seat, enum hx_code code)
 		told.status = 201;
 	else if (sc->rq.kind == SCHEDULE_TRIGGER)
 		told = (struct api_told){verb->changed ? 201 : 200, .write = write_triggered, .of = verb};
-	else if (sc->rq.kind == SCHEDULE_BACKFILL)
-		told = (struct api_told){202, .write = write_backfilled, .of = verb};
-	else if (sc->rq.kind == SCHEDULE_DELETE)
-		told = (struct api_told){200, .write = write_deleted, .of = verb};
+	else if (sc->rq.kind == SCHEDULE_BACKFILL || sc->rq.kind == SCHEDULE_DELETE)
+		told = (struct api_told){sc->rq.kind == SCHEDULE_DELETE ? 200 : 202, .write = write_named, .of = verb};
 	if (code == HX_NOT_FOUND && sc->rq.of_function)
 		detail = api_no_workflow_words(sc->task.call, sc->spec.workflow, "run");
 	api_task_end(&sc->task, code, detail, &told);

@@ -27,6 +27,12 @@ struct api_wait_kind {
 	const char *(*detail)(enum hx_code code);
 };
 
+/* Of the end of what has a status: told by the topic of its subject, and by its row. */
+#define API_WAIT_END(read_, show_, has_ended_, show_known_, detail_)                                                   \
+	{                                                                                                              \
+		read_, show_, has_ended_, subject_end_topic, show_known_, detail_                                      \
+	}
+
 /* What stands before `text` is whoever's waits. */
 struct api_wait {
 	struct seat seat;

@@ -44,23 +44,10 @@ static void show_created(struct api_wait *wait)
 	batch_json_add(created, (enum batch_wrap)wait->wrap, &wait->text);
 }
 
-static bool has_ended(struct slice status)
-{
-	const char *known = batch_status_of(status);
-
-	return !known || batch_is_terminal(known);
-}
-
 _Static_assert(BATCH_IS_NEW == API_WAIT_NEW, "a batch that was created is told with 201");
 
-const struct api_wait_kind batch_waits = {
-	.read = batch_read,
-	.show = batch_wait_show,
-	.has_ended = has_ended,
-	.topic = subject_end_topic,
-	.show_known = show_created,
-	.detail = batch_detail,
-};
+const struct api_wait_kind batch_waits = API_WAIT_END(batch_read, batch_wait_show, batch_has_ended, show_created,
+						      batch_detail);
 
 /* ---- the end of its teardown ---- */
 

@@ -2,6 +2,7 @@
 #include "api/row_json.h"
 
 #include "base/hash.h"
+#include "model/attributes.h"
 
 static void add_sha256(struct strbuf *text, const char *member, struct slice digest)
 {
@@ -14,7 +15,7 @@ static void add_sha256(struct strbuf *text, const char *member, struct slice dig
 static void row_json_add_value(struct strbuf *text, const struct row_member *m, const struct db_value *value)
 {
 	if (value->type == DB_NULL) {
-		if (m->kind != ROW_ID)
+		if (m->kind != ROW_ID && m->kind != ROW_DATA && m->kind != ROW_ATTRIBUTES)
 			json_more_json(text, m->name, slice_of(NULL, 0));
 		return;
 	}
@@ -27,7 +28,12 @@ static void row_json_add_value(struct strbuf *text, const struct row_member *m, 
 		json_more_text(text, m->name, value->s.n ? value->s : slice_of(NULL, 0));
 		break;
 	case ROW_JSON:
+	case ROW_DATA:
 		json_more_json(text, m->name, value->s);
+		break;
+	case ROW_ATTRIBUTES:
+		json_more(text, m->name);
+		attributes_json(value->s, text);
 		break;
 	case ROW_SHA256:
 		add_sha256(text, m->name, value->s);
@@ -63,8 +69,9 @@ static struct db_value row_json_field_of(const void *row, const struct row_membe
 	switch (m->kind) {
 	case ROW_INT:
 	case ROW_TIME:
-	case ROW_ID:
 		return db_int(*(const int64_t *)field);
+	case ROW_ID:
+		return *(const int64_t *)field ? db_int(*(const int64_t *)field) : db_null();
 	case ROW_COUNT:
 		return *(const int64_t *)field < 0 ? db_null() : db_int(*(const int64_t *)field);
 	case ROW_BOOL:
@@ -88,4 +95,11 @@ void row_json_struct(struct strbuf *text, const struct row_member members[], con
 		value = row_json_field_of(row, m);
 		row_json_add_value(text, m, &value);
 	}
+}
+
+void row_json_object(struct strbuf *text, const struct row_member members[], const void *row)
+{
+	strbuf_add_char(text, '{');
+	row_json_struct(text, members, row);
+	strbuf_add_char(text, '}');
 }

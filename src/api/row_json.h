@@ -21,10 +21,12 @@ enum row_kind {
 	ROW_INT,
 	ROW_COUNT, /* below 0: null */
 	ROW_TIME,  /* ms; 0: null */
-	ROW_ID,    /* with a prefix; where there is none, the member is left out */
+	ROW_ID,    /* with a prefix; where there is none (of a struct: 0), the member is left out */
 	ROW_BOOL,
-	ROW_SHA256, /* in hex */
-	ROW_OWN,    /* only of a struct: the noun writes it itself */
+	ROW_SHA256,     /* in hex */
+	ROW_DATA,       /* as it is; where there is none, the member is left out */
+	ROW_ATTRIBUTES, /* the same, of what is kept (model/attributes.h) */
+	ROW_OWN,        /* only of a struct: the noun writes it itself */
 };
 
 /* Tables end with one that has no name. */
@@ -39,3 +41,11 @@ struct row_member {
 /* Members of an object that the caller opens before and closes after. */
 void row_json_cells(struct strbuf *text, const struct row_member members[], const struct db_rows *rows, size_t i);
 void row_json_struct(struct strbuf *text, const struct row_member members[], const void *row);
+/* The whole object. */
+void row_json_object(struct strbuf *text, const struct row_member members[], const void *row);
+
+/* Of a struct, whose file says by AT(field) where it is: a member that is called as its field; and the times that most have. */
+/* clang-format off */
+#define ROW_SAME(kind, field) {#field, ROW_##kind, AT(field)}
+#define ROW_LIFE {"createdAt", ROW_TIME, AT(created_at)}, {"startedAt", ROW_TIME, AT(started_at)}, {"completedAt", ROW_TIME, AT(completed_at)}
+/* clang-format on */

@@ -43,53 +43,25 @@ static void add_parent(struct strbuf *text, const void *context)
 	strbuf_add_char(text, '}');
 }
 
-static void add_attributes(struct strbuf *text, const void *context)
-{
-	const struct run_shown *shown = context;
-
-	if (!shown->attributes.p)
-		return;
-	json_more(text, "attributes");
-	attributes_json(shown->attributes, text);
-}
-
-static void add_restart_of(struct strbuf *text, const void *context)
-{
-	const struct run_shown *shown = context;
-
-	if (shown->restart_of)
-		json_more_id(text, "restartOf", "run", shown->restart_of);
-}
-
-static void add_restarted_by(struct strbuf *text, const void *context)
-{
-	const struct run_shown *shown = context;
-
-	if (shown->restarted_by)
-		json_more_id(text, "restartedBy", "run", shown->restarted_by);
-}
-
 #define AT(field) .at = offsetof(struct run_shown, field)
 
 static const struct row_member members[] = {
 	{"id", ROW_ID, AT(subject), .prefix = "run"},
-	{"status", ROW_TEXT, AT(status)},
-	{"version", ROW_INT, AT(version)},
+	ROW_SAME(TEXT, status),
+	ROW_SAME(INT, version),
 	{"definitionId", ROW_TEXT, AT(workflow)},
 	{"definitionVersion", ROW_INT, AT(definition_version)},
 	{"currentStep", ROW_TEXT, AT(step)},
-	{"input", ROW_JSON, AT(input)},
+	ROW_SAME(JSON, input),
 	{"state", ROW_OWN, .add = add_state},
-	{"output", ROW_JSON, AT(output)},
-	{"error", ROW_JSON, AT(error)},
+	ROW_SAME(JSON, output),
+	ROW_SAME(JSON, error),
 	{"idempotencyKey", ROW_TEXT, AT(key)},
-	{"attributes", ROW_OWN, .add = add_attributes},
+	ROW_SAME(ATTRIBUTES, attributes),
 	{"parent", ROW_OWN, .add = add_parent},
-	{"restartOf", ROW_OWN, .add = add_restart_of},
-	{"restartedBy", ROW_OWN, .add = add_restarted_by},
-	{"createdAt", ROW_TIME, AT(created_at)},
-	{"startedAt", ROW_TIME, AT(started_at)},
-	{"completedAt", ROW_TIME, AT(completed_at)},
+	{"restartOf", ROW_ID, AT(restart_of), .prefix = "run"},
+	{"restartedBy", ROW_ID, AT(restarted_by), .prefix = "run"},
+	ROW_LIFE,
 	{"updatedAt", ROW_TIME, AT(updated_at)},
 	{.name = NULL},
 };
@@ -360,7 +332,5 @@ void run_json_add_listed(const struct db_rows *rows, size_t i, const struct run_
 	if (!slice_is(shown.status, RUN_FAILED) && !slice_is(shown.status, RUN_CANCELLED) &&
 	    !slice_is(shown.status, RUN_CANCELLING) && !run_error_is_of(shown.error, shown.step))
 		shown.error = slice_of(NULL, 0);
-	strbuf_add_char(text, '{');
-	row_json_struct(text, members, &shown);
-	strbuf_add_char(text, '}');
+	row_json_object(text, members, &shown);
 }

@@ -64,11 +64,5 @@ static void show_created(struct api_wait *wait)
 
 _Static_assert(RUN_CREATED == API_WAIT_NEW, "a run that was created is told with 201");
 
-const struct api_wait_kind run_waits = {
-	.read = run_read_shown,
-	.show = show_waited_run,
-	.has_ended = runs_has_ended,
-	.topic = subject_end_topic,
-	.show_known = show_created,
-	.detail = runs_detail,
-};
+const struct api_wait_kind run_waits = API_WAIT_END(run_read_shown, show_waited_run, run_has_ended, show_created,
+						    runs_detail);
