@@ -179,7 +179,7 @@ static void load_start(struct http_call *call, const struct batch_load_request *
 	lc->wait_ms = wait_ms;
 	lc->rq = *rq;
 	lc->rq.workspace = api_workspace(call);
-	lc->rq.policy = batches_policy(api_parts(call)->batches);
+	lc->rq.policy = api_parts(call)->batch_policy;
 	if (call->gate) {
 		lc->along = (struct batch_along){.add = batch_load_add_record, .won = batch_load_record_written};
 		lc->rq.along = &lc->along;

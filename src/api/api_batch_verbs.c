@@ -68,7 +68,7 @@ static void verb_start(struct http_call *call, const struct batch_verb_request *
 		return;
 	vc->rq = *rq;
 	vc->rq.workspace = api_workspace(call);
-	vc->rq.policy = batches_policy(api_parts(call)->batches);
+	vc->rq.policy = api_parts(call)->batch_policy;
 	vc->along = (struct batch_along){.add = batch_verbs_add_record, .won = batch_verbs_record_written};
 	vc->rq.along = call->gate ? &vc->along : NULL;
 	batch_verb_init(&vc->verb, &vc->rq, &vc->task.arena);
@@ -186,7 +186,6 @@ void api_batch_cancel(struct http_call *call)
 	cc = api_task_new(call, sizeof *cc, VERB_BYTES_MAX, cancel_done);
 	if (!cc)
 		return;
-	batch_cancel_init(&cc->cancel, api_workspace(call), subject, batches_policy(api_parts(call)->batches),
-			  &cc->task.arena);
+	batch_cancel_init(&cc->cancel, api_workspace(call), subject, api_parts(call)->batch_policy, &cc->task.arena);
 	api_task_start(&cc->task, &cc->cancel.task, (uint64_t)subject);
 }

@@ -350,7 +350,7 @@ static void hash_call(struct slice bytes, char text[2 * SHA256_BYTES + 1])
 static bool read_call(struct http_call *call, struct json body, struct function_request *rq)
 {
 	static const char *const known[] = {"worker", "fence", "seq", "entries", "end", "leaseMs", NULL};
-	const struct run_policy *policy = runs_policy(api_parts(call)->runs);
+	const struct run_policy *policy = api_parts(call)->run_policy;
 
 	rq->workspace = api_workspace(call);
 	rq->machine_of = policy->machine_of;

@@ -303,7 +303,7 @@ static void do_signal(struct delivery *d)
 					.name = slice_str(d->hook->event),
 					.event_id = d->key,
 					.own_id = true,
-					.policy = runs_policy(api_parts(call)->runs),
+					.policy = api_parts(call)->run_policy,
 					.along = &d->seen.along};
 	if (!hooks_name_of(d, d->hook->key, "key", &rq->key) ||
 	    !hooks_value_of(d, d->hook->data, "data", d->body.raw, &rq->data))

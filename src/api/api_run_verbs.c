@@ -31,7 +31,6 @@ struct verb_call {
 	int64_t lock_ms;
 	enum hx_code code;
 	const char *detail;
-	bool locked;
 };
 
 /* ---- the answer ---- */
@@ -164,10 +163,7 @@ static void verb_end(struct verb_call *vc, enum hx_code code, const char *detail
 {
 	vc->code = code;
 	vc->detail = detail;
-	if (vc->locked)
-		entry_lock_release(&vc->ticket);
-	else
-		respond_and_free(vc);
+	entry_lock_release(&vc->ticket);
 }
 
 static void verb_done(struct seat *seat, enum hx_code code)
@@ -191,7 +187,6 @@ static void lock_taken(struct entry_ticket *ticket, enum hx_code code)
 	struct verb_call *vc = CONTAINER_OF(ticket, struct verb_call, ticket);
 	struct engine_metrics *metrics = api_parts(vc->task.call)->metrics;
 
-	vc->locked = true; /* a ticket that was taken, even in vain, is released once */
 	if (code == HX_ENTRY_LOCKED) {
 		atomic_fetch_add(&metrics->entry_locked, 1);
 		verb_end(vc, HX_ENTRY_LOCKED, NULL);
@@ -215,7 +210,7 @@ static struct verb_call *verb_new(struct http_call *call, const struct run_verb_
 	vc->rq = *rq;
 	vc->rq.workspace = api_workspace(call);
 	vc->rq.subject = subject;
-	vc->rq.policy = runs_policy(api_parts(call)->runs);
+	vc->rq.policy = api_parts(call)->run_policy;
 	vc->rq.along = call->gate ? &vc->along : NULL;
 	vc->along = (struct run_along){.add = run_verbs_add_record, .won = run_verbs_record_written};
 	vc->ticket.taken = lock_taken;
@@ -498,7 +493,7 @@ void api_run_probe(struct http_call *call)
 	pc = api_task_new(call, sizeof *pc, VERB_BYTES_MAX, probe_done);
 	if (!pc)
 		return;
-	run_ask_init(&pc->ask, subject, api_workspace(call), call_param(call, "step"),
-		     runs_policy(api_parts(call)->runs), &pc->task.arena);
+	run_ask_init(&pc->ask, subject, api_workspace(call), call_param(call, "step"), api_parts(call)->run_policy,
+		     &pc->task.arena);
 	api_task_start(&pc->task, &pc->ask.task, (uint64_t)subject);
 }

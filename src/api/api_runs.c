@@ -388,7 +388,7 @@ static void start_signal(void *data)
 	c->signal.workflow = slice_str(c->start.spec.machine->definition->name);
 	c->signal.key = c->start.spec.key;
 	c->signal.start = &c->start.spec;
-	c->signal.policy = runs_policy(api_parts(call)->runs);
+	c->signal.policy = api_parts(call)->run_policy;
 	c->signal.along = call->gate ? &s->along : NULL;
 	run_verb_init(&s->verb, &c->signal, &s->task.arena);
 	api_task_start(&s->task, &s->verb.task, run_start_lane(&c->start));
@@ -485,7 +485,7 @@ static void runs_build_list(struct api_query *query, struct unit *unit)
 
 static void add_listed(struct api_query *query, const struct db_rows *rows, size_t i)
 {
-	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
+	const struct run_policy *policy = api_parts(query->call)->run_policy;
 
 	run_json_add_listed(rows, i,
 			    policy->machine_of(policy->context, db_cell(rows, i, RUN_WORKFLOW)->s,
@@ -499,11 +499,6 @@ const struct api_list api_run_list = {
 	.filters = {FILTER_WORD("status", status_wanted, run_statuses, "status of runs"),
 		    FILTER_TEXT("definitionId", name), FILTER_FLAG("unknown", held),
 		    FILTER_ID("parent", parent, "run")},
-	.cursor = CURSOR_ID,
-	.prefix = "run",
-	.column = RUN_SUBJECT,
-	.slice_line = 1,
-	.start = INT64_MAX,
-	.search = &search,
+	LIST_SEARCHED("run", RUN_SUBJECT, &search),
 	.add = add_listed,
 };

@@ -56,7 +56,7 @@ static enum hx_code explain_job(struct api_query *query, const struct unit_resul
 static enum hx_code explain_run(struct api_query *query, const struct unit_result *result, struct why *why,
 				struct arena *arena, struct slice *ret_status)
 {
-	const struct run_policy *policy = runs_policy(api_parts(query->call)->runs);
+	const struct run_policy *policy = api_parts(query->call)->run_policy;
 	struct port_sight sight;
 	struct run_row row;
 	enum hx_code code = run_row_take(result, policy->machine_of, policy->context, arena, &row);
@@ -85,7 +85,7 @@ static enum hx_code explain_run(struct api_query *query, const struct unit_resul
 static enum hx_code explain_batch(struct api_query *query, const struct unit_result *result, struct why *why,
 				  struct arena *arena, struct slice *ret_status)
 {
-	const struct batch_policy *policy = batches_policy(api_parts(query->call)->batches);
+	const struct batch_policy *policy = api_parts(query->call)->batch_policy;
 	struct port_sight sight;
 	struct batch_row row;
 	enum hx_code code = batch_wait_take(result, arena, &row);
@@ -112,7 +112,7 @@ static void read_schedule(struct unit *unit, struct slice workspace, int64_t sub
 static enum hx_code explain_schedule(struct api_query *query, const struct unit_result *result, struct why *why,
 				     struct arena *arena, struct slice *ret_status)
 {
-	const struct schedule_policy *policy = schedules_policy(api_parts(query->call)->schedules);
+	const struct schedule_policy *policy = api_parts(query->call)->schedule_policy;
 	const struct db_rows *rows = &result->rows[0];
 	struct schedule_row row;
 	enum hx_code code;

@@ -394,17 +394,13 @@ void batches_drain(struct batches *batches, int64_t wait_ms)
 		nanosleep(&(struct timespec){.tv_nsec = DRAIN_LOOK_MS * 1000000}, NULL);
 }
 
-const struct batch_policy *batches_policy(const struct batches *batches)
-{
-	return &batches->policy;
-}
-
 static void batches_prepare(void *part, struct engine_parts *parts)
 {
 	struct batches *batches = part;
 
 	batches->policy = (struct batch_policy){parts->config->lease_ms, machine_of, batches, fence_floor};
 	parts->batches = batches;
+	parts->batch_policy = &batches->policy;
 }
 
 static void batches_release(void *part)

@@ -35,7 +35,6 @@ extern const struct feed batches_feed;
  * need not wait out its lease. Returns when all of them are, or after wait_ms.
  */
 void batches_drain(struct batches *batches, int64_t wait_ms);
-const struct batch_policy *batches_policy(const struct batches *batches);
 /*
  * From any thread: one whose holder's time is over. Nothing happens when it is under way here; without room a later sweep
  * finds it.

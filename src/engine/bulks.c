@@ -171,7 +171,7 @@ static void bulks_prepare(void *part, struct engine_parts *parts)
 {
 	struct bulks *bulks = part;
 
-	bulks->policy = (struct bulk_policy){runs_policy(parts->runs), batches_policy(parts->batches), entity_of,
+	bulks->policy = (struct bulk_policy){parts->run_policy, parts->batch_policy, entity_of,
 					     definitions_entity_version, parts->definitions};
 }
 

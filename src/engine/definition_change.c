@@ -227,7 +227,7 @@ static enum hx_code look_at_table(struct change *c, struct candidate *candidate,
 	struct unit_result result;
 	enum hx_code code;
 
-	entity_table_ask_columns(&unit, entity, c->runner->postgres);
+	entity_table_ask_columns(&unit, entity);
 	code = c->runner->run(c->runner, &unit, &result, &c->scratch, err);
 	if (code)
 		return code;

@@ -198,39 +198,24 @@ static const struct machine *find_current(struct definitions *defs, struct slice
 	return found;
 }
 
-const struct entity_machine *definitions_find(struct definitions *defs, struct slice workflow)
-{
-	const struct machine *machine = find_current(defs, workflow);
-
-	return machine ? machine->entity : NULL;
-}
-
-const struct run_machine *definitions_run(struct definitions *defs, struct slice workflow)
-{
-	const struct machine *machine = find_current(defs, workflow);
-
-	return machine ? machine->run : NULL;
-}
+/* What is in force under this name, if it is of this kind. */
+#define CURRENT_OF(name, type, kind)                                                                                   \
+	const struct type *name(struct definitions *defs, struct slice workflow)                                       \
+	{                                                                                                              \
+		const struct machine *machine = find_current(defs, workflow);                                          \
+                                                                                                                       \
+		return machine ? machine->kind : NULL;                                                                 \
+	}
+CURRENT_OF(definitions_find, entity_machine, entity)
+CURRENT_OF(definitions_run, run_machine, run)
+CURRENT_OF(definitions_function, run_machine, function)
+CURRENT_OF(definitions_batch, batch_machine, batch)
 
 bool definitions_may_be_function(struct definitions *defs, struct slice name)
 {
 	const struct machine *machine = find_current(defs, name);
 
 	return name.n && name.n <= FUNCTION_NAME_BYTES_MAX && (!machine || machine->function);
-}
-
-const struct run_machine *definitions_function(struct definitions *defs, struct slice name)
-{
-	const struct machine *machine = find_current(defs, name);
-
-	return machine ? machine->function : NULL;
-}
-
-const struct batch_machine *definitions_batch(struct definitions *defs, struct slice workflow)
-{
-	const struct machine *machine = find_current(defs, workflow);
-
-	return machine ? machine->batch : NULL;
 }
 
 static const struct machine *find_version(struct definitions *defs, struct slice workflow, int64_t version)

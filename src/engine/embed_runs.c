@@ -208,7 +208,7 @@ static enum hx_code wait_for(struct run_waiting *w, int64_t subject, int64_t wai
 	enum hx_code code;
 
 	end_wait_init(&w->wait, &kind, subject, subject_end_topic(subject), wait_ms);
-	w->wait.has_ended = runs_has_ended;
+	w->wait.has_ended = run_has_ended;
 	code = embed_carry_out(w->call.e, (uint64_t)subject, &w->wait.task);
 	return code ? embed_refuse(err, code, w->detail) : HX_OK;
 }
@@ -304,7 +304,7 @@ static enum hx_code embed_runs_tell(struct embed_call *call, int64_t subject, co
 		.version = message->version,
 		.name = slice_str(message->name),
 		.event_id = slice_str(message->event_id),
-		.policy = runs_policy(engine_parts(call->e->engine)->runs),
+		.policy = engine_parts(call->e->engine)->run_policy,
 	};
 	struct run_verb verb = {0};
 	struct json data;

@@ -47,10 +47,7 @@ static void released(struct entry_ticket *ticket)
 static void end_fire(struct entity_fire *fire, enum hx_code code)
 {
 	fire->code = code;
-	if (fire->locked)
-		entry_lock_release(&fire->ticket);
-	else
-		entity_fire_done(fire);
+	entry_lock_release(&fire->ticket);
 }
 
 static void step_done(struct seat *seat, enum hx_code code)
@@ -75,7 +72,6 @@ static void taken(struct entry_ticket *ticket, enum hx_code code)
 	struct entity_fire *fire = of_ticket(ticket);
 	struct engine_metrics *metrics = engine_parts(fire->engine)->metrics;
 
-	fire->locked = true; /* a ticket that was taken, even in vain, is released once */
 	if (code == HX_ENTRY_LOCKED) {
 		atomic_fetch_add(&metrics->entry_locked, 1);
 		fire->step.output = slice_str("this is being processed, please do not submit it again");

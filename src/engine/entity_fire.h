@@ -28,7 +28,6 @@ struct entity_fire {
 	struct entry_ticket ticket;
 	struct arena arena;
 	enum hx_code code;
-	bool locked;
 };
 
 /* The lease of rq is set here. */

@@ -26,6 +26,10 @@ struct engine_parts {
 	struct functions *functions;
 	struct batches *batches;
 	struct schedules *schedules;
+	/* What the definitions say, for whoever reads, starts or moves one: of the three before, and as long as they are there. */
+	const struct run_policy *run_policy;
+	const struct batch_policy *batch_policy;
+	const struct schedule_policy *schedule_policy;
 	struct backlog *backlog;
 	struct sentinel *sentinel;
 	const _Atomic int64_t

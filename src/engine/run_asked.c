@@ -30,7 +30,7 @@ static bool run_asked_begin(void *context, struct due due)
 	if (!errand)
 		return false;
 	errand->rq = (struct run_verb_request){
-		.kind = RUN_OBEY, .subject = due.subject, .policy = runs_policy(asked->parts->runs)};
+		.kind = RUN_OBEY, .subject = due.subject, .policy = asked->parts->run_policy};
 	run_verb_init(&errand->verb, &errand->rq, &errand->fed.arena);
 	return fed_begin(&errand->fed, &errand->verb.task, run_asked_ended);
 }

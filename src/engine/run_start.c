@@ -111,7 +111,7 @@ struct run_verb_request run_start_debounced(const struct run_start *start)
 		.start = &start->spec,
 		.reason = slice_str("another start has replaced its input"),
 		.requester = start->spec.requester,
-		.policy = runs_policy(engine_parts(start->engine)->runs),
+		.policy = engine_parts(start->engine)->run_policy,
 	};
 }
 

@@ -257,23 +257,11 @@ enum hx_code runs_take(const struct runs *runs, const struct unit_result *result
 	return code == HX_CONFIG_ERROR ? HX_BUSY : code;
 }
 
-bool runs_has_ended(struct slice status)
-{
-	const char *known = run_status_of(status);
-
-	return !known || run_is_terminal(known);
-}
-
 const char *runs_detail(enum hx_code code)
 {
 	if (code == HX_NOT_FOUND)
 		return "there is no such run";
 	return code == HX_BUSY ? "this node does not know the definition of this run yet" : NULL;
-}
-
-const struct run_policy *runs_policy(const struct runs *runs)
-{
-	return &runs->policy;
 }
 
 static void runs_prepare(void *part, struct engine_parts *parts)
@@ -282,6 +270,7 @@ static void runs_prepare(void *part, struct engine_parts *parts)
 
 	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs, may_be_function};
 	parts->runs = runs;
+	parts->run_policy = &runs->policy;
 }
 
 const struct feed runs_feed = {

@@ -24,7 +24,6 @@ struct drive; /* of a run that is to be driven here */
 #define RUNS_HEAD_START_MS 2000
 
 extern const struct feed runs_feed;
-const struct run_policy *runs_policy(const struct runs *runs);
 /* Which lane creates it: two callers with one key meet in the same. Without a key nobody else can mean this run. */
 uint64_t runs_hash(const struct run_spec *spec);
 /* For run_spec.due_in_ms: while there is room to drive one more, a new run gets its head start. */
@@ -45,7 +44,5 @@ void runs_drive(struct drive *drive);
  */
 enum hx_code runs_take(const struct runs *runs, const struct unit_result *result, struct arena *arena,
 		       struct run_row *ret_row) HX_MUST_CHECK;
-/* By its status alone; one that this program does not know is looked at. */
-bool runs_has_ended(struct slice status);
 /* What such a code says about a run; NULL: the code says it all. */
 const char *runs_detail(enum hx_code code);

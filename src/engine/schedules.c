@@ -53,40 +53,16 @@ static const struct zone *zone_of(const void *context, struct slice name)
 	return zones_find((struct zones *)&schedules->zones, name);
 }
 
-static const struct run_machine *run_of(const void *context, struct slice workflow)
-{
-	const struct schedules *schedules = context;
-
-	return definitions_run(schedules->feeder.parts->definitions, workflow);
-}
-
-static const struct batch_machine *batch_of(const void *context, struct slice workflow)
-{
-	const struct schedules *schedules = context;
-
-	return definitions_batch(schedules->feeder.parts->definitions, workflow);
-}
-
-static bool fires(const void *context, struct slice workflow)
-{
-	const struct schedules *schedules = context;
-
-	return definitions_find(schedules->feeder.parts->definitions, workflow) != NULL;
-}
-
-static bool may_be_function(const void *context, struct slice name)
-{
-	const struct schedules *schedules = context;
-
-	return definitions_may_be_function(schedules->feeder.parts->definitions, name);
-}
-
-static const struct run_machine *function_of(const void *context, struct slice name)
-{
-	const struct schedules *schedules = context;
-
-	return definitions_function(schedules->feeder.parts->definitions, name);
-}
+#define BY_DEFINITIONS(name, type, ask)                                                                                \
+	static type name(const void *context, struct slice named)                                                      \
+	{                                                                                                              \
+		return ask(((const struct schedules *)context)->feeder.parts->definitions, named);                     \
+	}
+BY_DEFINITIONS(run_of, const struct run_machine *, definitions_run)
+BY_DEFINITIONS(batch_of, const struct batch_machine *, definitions_batch)
+BY_DEFINITIONS(fires, bool, definitions_find)
+BY_DEFINITIONS(may_be_function, bool, definitions_may_be_function)
+BY_DEFINITIONS(function_of, const struct run_machine *, definitions_function)
 
 /* ---- cancelling ---- */
 
@@ -116,9 +92,9 @@ static void start_cancel(struct schedules *schedules, struct slice workspace, in
 	cancel->rq = (struct run_verb_request){.kind = RUN_CANCEL,
 					       .workspace = workspace,
 					       .subject = subject,
-					       .policy = runs_policy(schedules->feeder.parts->runs)};
+					       .policy = schedules->feeder.parts->run_policy};
 	if (of_batch)
-		batch_cancel_init(&cancel->batch, workspace, subject, batches_policy(schedules->feeder.parts->batches),
+		batch_cancel_init(&cancel->batch, workspace, subject, schedules->feeder.parts->batch_policy,
 				  &cancel->arena);
 	else
 		run_verb_init(&cancel->run, &cancel->rq, &cancel->arena);
@@ -269,11 +245,6 @@ void schedules_apply(struct schedules *schedules, const char *dir)
 	free(set);
 }
 
-const struct schedule_policy *schedules_policy(const struct schedules *schedules)
-{
-	return &schedules->policy;
-}
-
 static void schedules_prepare(void *part, struct engine_parts *parts)
 {
 	struct schedules *schedules = part;
@@ -282,6 +253,7 @@ static void schedules_prepare(void *part, struct engine_parts *parts)
 	schedules->policy = (struct schedule_policy){zone_of, run_of,          batch_of,   schedules,
 						     fires,   may_be_function, function_of};
 	parts->schedules = schedules;
+	parts->schedule_policy = &schedules->policy;
 }
 
 static void schedules_release(void *part)

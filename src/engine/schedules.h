@@ -15,4 +15,3 @@ struct schedules;
 extern const struct feed schedules_feed;
 /* Puts the schedules of this folder (model/schedule_file.h), in the workspace `default`; NULL: there is none. What is unchanged does nothing. */
 void schedules_apply(struct schedules *schedules, const char *dir);
-const struct schedule_policy *schedules_policy(const struct schedules *schedules);

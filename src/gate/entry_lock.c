@@ -84,7 +84,7 @@ void entry_lock_release(struct entry_ticket *ticket)
 {
 	bool ours = ticket->state == TICKET_MAYBE_OURS;
 
-	ASSERT(ours || ticket->state == TICKET_NOT_OURS);
+	ASSERT(ours || ticket->state == TICKET_NOT_OURS || ticket->state == TICKET_IDLE);
 	ticket->state = TICKET_RELEASING;
 	if (ours)
 		ticket->locks->store->release(ticket->locks, ticket);

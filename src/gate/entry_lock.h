@@ -68,5 +68,5 @@ void entry_locks_free(struct entry_locks *locks);
 /* ttl_ms is from 1 to DURATION_MS_MAX. The key is not needed after the call; the ticket stays until released(). */
 void entry_lock_take(struct entry_locks *locks, struct entry_ticket *ticket, const struct entry_key *key,
 		     int64_t ttl_ms);
-/* After taken(), once. */
+/* After taken(), once; also of a ticket that nobody has taken, which is told at once. */
 void entry_lock_release(struct entry_ticket *ticket);

@@ -385,7 +385,7 @@ static inline enum hx_code take_look(struct single *single, const struct unit_re
 {
 	struct look *look = single->context;
 
-	batch_row_take(&result->rows[0], 0, batches_policy(engine_parts(engine)->batches), &arena, &look->row);
+	batch_row_take(&result->rows[0], 0, engine_parts(engine)->batch_policy, &arena, &look->row);
 	return HX_OK;
 }
 
@@ -415,7 +415,7 @@ static inline int64_t load(size_t items_n, bool held)
 		.account = slice_str("alice"),
 		.requester = slice_str("ann"),
 		.held = held,
-		.policy = batches_policy(engine_parts(engine)->batches),
+		.policy = engine_parts(engine)->batch_policy,
 	};
 	struct batch_load load;
 
@@ -445,7 +445,7 @@ static inline struct batch_cancel cancel(int64_t subject)
 {
 	struct batch_cancel cancel;
 
-	batch_cancel_init(&cancel, WORKSPACE, subject, batches_policy(engine_parts(engine)->batches), &arena);
+	batch_cancel_init(&cancel, WORKSPACE, subject, engine_parts(engine)->batch_policy, &arena);
 	assert_int_equal(run(&cancel.task, subject), HX_OK);
 	return cancel;
 }

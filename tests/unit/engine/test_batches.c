@@ -237,7 +237,7 @@ static void an_overtaken_tenure_ends(void **state)
 /* A held one is started and cancelled in the same moment. */
 static struct batch_cancel cancel_while_it_starts(int64_t batch)
 {
-	const struct batch_policy *policy = batches_policy(engine_parts(engine)->batches);
+	const struct batch_policy *policy = engine_parts(engine)->batch_policy;
 	struct batch_verb_request rq = {
 		.kind = BATCH_START, .workspace = WORKSPACE, .subject = batch, .policy = policy};
 	struct batch_verb verb;
