@@ -75,3 +75,12 @@ void json_more_word(struct strbuf *text, const char *member, const char *word)
 {
 	json_more_text(text, member, word ? slice_str(word) : slice_of(NULL, 0));
 }
+
+void json_next_text(struct strbuf *text, struct slice value)
+{
+	strbuf_add_char(text, ',');
+	if (value.p)
+		json_quote(value, text);
+	else
+		strbuf_add_str(text, "null");
+}

@@ -16,3 +16,6 @@ void json_more_time(struct strbuf *text, const char *member, int64_t ms);
 void json_more_int(struct strbuf *text, const char *member, int64_t number);
 void json_more_bool(struct strbuf *text, const char *member, bool value);
 void json_more_id(struct strbuf *text, const char *member, const char *prefix, int64_t subject);
+
+/* Of an array: a comma, and one more element. .p NULL: null. */
+void json_next_text(struct strbuf *text, struct slice value);

@@ -36,20 +36,20 @@ DB_STMT(stmt_raise, "account_raise", "iii", "i",
 	" AND balance <= ?2 - ?3" /* mutant: credit-limit */
 	" RETURNING balance");
 
+#define OF_NAME " WHERE a.workspace = ?1 AND a.name = ?2"
 DB_STMT(stmt_read, "account_read", "tt", "iiii",
-	"SELECT subject, balance, seq, created_at FROM hx_account WHERE workspace = ?1 AND name = ?2");
+	"SELECT a.subject, a.balance, a.seq, a.created_at FROM hx_account a" OF_NAME);
 
 DB_STMT(stmt_list, "account_list", "tti", "tii",
 	"SELECT name, balance, created_at FROM hx_account WHERE workspace = ?1 AND name > ?2 ORDER BY name LIMIT ?3");
 
 DB_STMT(stmt_read_ledger, "account_read_ledger", "ttii", "iittii",
 	"SELECT l.seq, l.amount, l.key, l.reason, l.balance, l.at FROM hx_ledger l WHERE l.account ="
-	" (SELECT a.subject FROM hx_account a WHERE a.workspace = ?1 AND a.name = ?2) AND l.seq > ?3 ORDER BY l.seq LIMIT ?4");
+	" (SELECT a.subject FROM hx_account a" OF_NAME ") AND l.seq > ?3 ORDER BY l.seq LIMIT ?4");
 
 DB_STMT(stmt_read_entry, "account_read_entry", "ttt", "iiiii",
 	"SELECT a.subject, a.balance, a.created_at, l.amount, l.op"
-	" FROM hx_account a LEFT JOIN hx_ledger l ON l.account = a.subject AND l.key = ?3"
-	" WHERE a.workspace = ?1 AND a.name = ?2");
+	" FROM hx_account a LEFT JOIN hx_ledger l ON l.account = a.subject AND l.key = ?3" OF_NAME);
 enum { ENTRY_SUBJECT, ENTRY_BALANCE, ENTRY_CREATED_AT, ENTRY_AMOUNT, ENTRY_OP };
 
 /* ---- units ---- */

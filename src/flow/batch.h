@@ -120,16 +120,20 @@ static inline struct act_call batch_call(const struct batch_hold *hold, const st
 
 /* ---- reading ---- */
 
+/* What is counted as its items go on: columns, and members of what is told about it. N(X, end of the column's name, member) */
+/* clang-format off */
+#define BATCH_COUNTS(N, X)                                                                                             \
+	N(X, SUCCEEDED, succeeded) N(X, FAILED_N, failed) N(X, UNKNOWN, unknown) N(X, ACCEPTED, accepted)              \
+	N(X, CANCELLED_N, cancelled) N(X, CHARGED, charged) N(X, REFUNDED, refunded) N(X, LATE, late)
+/* clang-format on */
+#define BATCH_COUNT(X, column, member) X(BATCH_##column, INT, member, "b." #member)
+
 /* Columns of batch_read, batch_read_key and batch_list: see columns.h. */
 #define BATCH_FIELDS(X)                                                                                                \
-	X(BATCH_SUBJECT, INT, subject, "b.subject")                                                                    \
-	SUBJECT_FIELDS(X, BATCH)                                                                                       \
-	X(BATCH_WORKSPACE, TEXT, workspace, "b.workspace")                                                             \
+	STARTED_FIELDS(X, BATCH, "b.", "batch_key")                                                                    \
+	BATCH_COUNTS(BATCH_COUNT, X)                                                                                   \
 	X(BATCH_WORKFLOW, TEXT, workflow, "b.workflow")                                                                \
 	X(BATCH_DEFINITION_VERSION, INT, definition_version, "b.definition_version")                                   \
-	X(BATCH_KEY, TEXT, key, "b.batch_key")                                                                         \
-	X(BATCH_REQUESTER, TEXT, requester, "b.requester")                                                             \
-	X(BATCH_TRACE, TEXT, trace, "b.trace")                                                                         \
 	X(BATCH_ACCOUNT, INT, account, "b.account")                                                                    \
 	X(BATCH_ACCOUNT_NAME, TEXT, account_name, "a.name")                                                            \
 	X(BATCH_BALANCE, INT, balance, "a.balance")                                                                    \
@@ -137,25 +141,10 @@ static inline struct act_call batch_call(const struct batch_hold *hold, const st
 	X(BATCH_NEEDS, INDEX, needs, "b.needs")                                                                        \
 	X(BATCH_TOTAL, INT, total, "b.total")                                                                          \
 	X(BATCH_NEXT_N, INT, next_n, "b.next_n")                                                                       \
-	X(BATCH_SUCCEEDED, INT, succeeded, "b.succeeded")                                                              \
-	X(BATCH_FAILED_N, INT, failed, "b.failed")                                                                     \
-	X(BATCH_UNKNOWN, INT, unknown, "b.unknown")                                                                    \
-	X(BATCH_ACCEPTED, INT, accepted, "b.accepted")                                                                 \
-	X(BATCH_CANCELLED_N, INT, cancelled, "b.cancelled")                                                            \
-	X(BATCH_CHARGED, INT, charged, "b.charged")                                                                    \
-	X(BATCH_REFUNDED, INT, refunded, "b.refunded")                                                                 \
-	X(BATCH_LATE, INT, late, "b.late")                                                                             \
 	X(BATCH_FLIPPED_TO, INT, flipped_to, "b.flipped_to")                                                           \
 	X(BATCH_CLEANUPS, INT, cleanups, "b.cleanups")                                                                 \
 	X(BATCH_DATA, TEXT, data, "b.data")                                                                            \
-	X(BATCH_ATTRIBUTES, TEXT, attributes, "b.attributes")                                                          \
-	X(BATCH_ERROR, TEXT, error, "b.error")                                                                         \
-	X(BATCH_DUE_AT, INT, due_at, "b.due_at")                                                                       \
-	X(BATCH_CREATED_AT, INT, created_at, "b.created_at")                                                           \
 	X(BATCH_LOADED_AT, THERE, loaded, "b.loaded_at")                                                               \
-	X(BATCH_STARTED_AT, INT, started_at, "b.started_at")                                                           \
-	X(BATCH_COMPLETED_AT, INT, completed_at, "b.completed_at")                                                     \
-	X(BATCH_EXPIRED, FLAG, expired, "b.expired")                                                                   \
 	X(BATCH_RUNNING_N, INT, running, OPEN_ITEMS("count(*)", "RUNNING"))    /* and undecided */                     \
 	X(BATCH_RETRY_AT, INT, retry_at, OPEN_ITEMS("min(due_at)", "PENDING")) /* the earliest of those that rest */
 enum { BATCH_FIELDS(COLUMN_NAME) BATCH_NOW /* the store's clock when it was read */, BATCH_COLUMNS };
@@ -199,6 +188,10 @@ void batch_hold_of(const struct batch_row *row, const struct batch_policy *polic
 static inline bool batch_is_terminal(const char *status)
 {
 	return ways_is_terminal(&batch_ways, slice_str(status));
+}
+static inline bool batch_has_ended(struct slice status)
+{
+	return ways_have_ended(&batch_ways, status);
 }
 extern const char *const batch_statuses[]; /* all there are; ends with NULL */
 /* The constant that has this text; NULL: none. */

@@ -267,15 +267,13 @@ static void take_started(struct batch_hand *h, const struct answer *answer)
 	}
 }
 
-static void take_hand_looked_up(struct batch_hand *h, const struct answer *answer)
+static void take_found(struct batch_hand *h, const struct answer *answer)
 {
-	if (answer->result->verdict != UNIT_WON)
-		rest_a_moment(h, answer);
-	else if (answer->result->rows[0].n)
-		take_item(h, answer, &answer->result->rows[0]);
-	else
-		ask_with_new_op(h, answer, HAND_STARTING); /* it did not land and cannot any more, or it is another's */
+	take_item(h, answer, &answer->result->rows[0]);
 }
+
+/* One that is not there may also be another's by now. */
+TASK_LOOKED_UP(take_hand_looked_up, struct batch_hand, rest_a_moment, take_found, take_first);
 
 /* False: the call was never begun, and all is said. */
 static bool was_begun(struct batch_hand *h, const struct answer *answer)
@@ -299,21 +297,18 @@ static void batch_hand_take_acted(struct batch_hand *h, const struct answer *ans
 static void batch_hand_take_probed(struct batch_hand *h, const struct answer *answer)
 {
 	struct slice output;
+	enum heard said;
 
 	if (!was_begun(h, answer))
 		return;
-	switch (probe_read(answer, &output)) {
-	case PROBE_DONE:
+	said = probe_heard(answer, &output);
+	h->doubt &= said != HEARD_NOT_DONE;
+	if (said == HEARD_DONE)
 		succeeded(h, answer, output);
-		break;
-	case PROBE_NOT_DONE:
-		h->doubt = false;
-		heard(h, answer, HEARD_NOT_DONE, slice_str("a probe says that it was not done"));
-		break;
-	case PROBE_UNKNOWN:
-		heard(h, answer, HEARD_PROBE_UNKNOWN, batch_hand_words(h, answer->output));
-		break;
-	}
+	else
+		heard(h, answer, said,
+		      said == HEARD_NOT_DONE ? slice_str("a probe says that it was not done")
+					     : batch_hand_words(h, answer->output));
 }
 
 static void batch_hand_go_on(struct batch_hand *h)

@@ -122,6 +122,12 @@ DB_STMT(stmt_end_many, "item_end_many", "iiiiitiiittii", "", "",
 	" SELECT ord FROM ended",
 	.counted = true);
 
+/* One item is changed, and no money moves. */
+#define SET_ITEM(what, op) "UPDATE hx_batch_item SET " what ", moved = 0, op = " op " WHERE batch = ?1 AND n = ?2"
+/* A count of the batch goes up by one. */
+#define DB_STMT_COUNT(variable, name, column)                                                                          \
+	DB_STMT(variable, name, "i", "", "UPDATE hx_batch SET " column " = " column " + 1 WHERE subject = ?1")
+
 /* ?2 n   ?3 attempt */
 #define DONE_AFTER_ALL                                                                                                 \
 	"batch = ?1 AND n = ?2 AND attempt >= ?3 AND decision IS NULL AND charged = cost"                              \
@@ -137,18 +143,16 @@ DB_STMT(stmt_settle, "item_settle", "iiiti", "",
 	" op = ?5 WHERE " DONE_AFTER_ALL);
 
 DB_STMT(stmt_late, "item_late", "iitii", "",
-	"UPDATE hx_batch_item SET late = ?3, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2"
+	SET_ITEM("late = ?3", "?4")
 	" AND late IS NULL" /* mutant: late-twice */
 	" AND (decision = 'cancelled' OR status = 'FAILED')"
 	" AND NOT (status = 'SUCCEEDED' AND attempt = ?5)" /* this very end was not lost */
 );
 
 DB_STMT(stmt_doubt, "item_doubt", "iiii", "",
-	"UPDATE hx_batch_item SET doubt = 1, moved = 0, op = ?4 WHERE batch = ?1 AND n = ?2 AND attempt >= ?3"
-	" AND status = 'PENDING' AND decision IS NULL");
+	SET_ITEM("doubt = 1", "?4") " AND attempt >= ?3 AND status = 'PENDING' AND decision IS NULL");
 
-DB_STMT(stmt_late_count, "item_late_count", "i", "",
-	"UPDATE hx_batch SET late = late + 1 WHERE subject = ?1");
+DB_STMT_COUNT(stmt_late_count, "item_late_count", "late");
 
 /* ---- money ---- */
 
@@ -193,13 +197,11 @@ DB_STMT(stmt_end_count, "item_end_count", "iiiiiiii", "",
 #define NOT_FLAGGED " AND EXISTS (SELECT 1 FROM hx_batch WHERE subject = ?1 AND cancel_requested = 0)"
 
 DB_STMT(stmt_accept, "item_accept", "iii", "",
-	"UPDATE hx_batch_item SET decision = 'accepted', moved = 0, op = ?3 WHERE batch = ?1 AND n = ?2"
-	" AND status = 'SUCCEEDED' AND decision IS NULL"
+	SET_ITEM("decision = 'accepted'", "?3") " AND status = 'SUCCEEDED' AND decision IS NULL"
 	NOT_FLAGGED /* mutant: accept-flagged */
 );
 
-DB_STMT(stmt_accept_count, "item_accept_count", "i", "",
-	"UPDATE hx_batch SET accepted = accepted + 1 WHERE subject = ?1");
+DB_STMT_COUNT(stmt_accept_count, "item_accept_count", "accepted");
 
 DB_STMT(stmt_resolve, "item_resolve", "iiiit", "",
 	"UPDATE hx_batch_item SET status = CASE WHEN ?4 = 1 THEN 'SUCCEEDED' ELSE 'FAILED' END, output = ?5,"

@@ -423,9 +423,8 @@ static const struct task_shape lead_shape = SHAPE(struct batch_lead, batch_lead_
 	PART(SLICE, struct batch_lead, missing_workflow),
 	PART_WITH(INNER, struct batch_lead, doubtful, &batch_call_item_shape),
 	PART(KEY, struct batch_lead, key),
-	PART(SLICE, struct batch_lead, body, why),
+	PART(SLICE, struct batch_lead, body, why, payload, job_keys),
 	PART(TEXT, struct batch_lead, end_as),
-	PART(SLICE, struct batch_lead, payload, job_keys),
 	PART(FRESH, struct batch_lead, job_ids),
 	PART_WITH(INNER, struct batch_lead, stamp, &stamp_noted_shape));
 

@@ -76,12 +76,10 @@ struct batch_lead {
 	int64_t flip_to; /* of the slice */
 	size_t doubtful_n, doubtful_next;
 	struct batch_call_item doubtful[LEAD_DOUBTFUL_MAX];
-	struct slice key, body;
+	struct slice key, body, why, payload, job_keys[STEP_AFTER_EFFECTS_MAX];
 	int64_t rest_ms;
 	bool failed_cleanup;
-	struct slice why;
 	const char *end_as;
-	struct slice payload, job_keys[STEP_AFTER_EFFECTS_MAX];
 	int64_t job_ids[STEP_AFTER_EFFECTS_MAX];
 	unsigned losses;
 	struct stamp stamp;

@@ -8,9 +8,7 @@
 
 /* A line is a guard. */
 DB_STMT(stmt_scan_expired, "batch_scan_expired", "ii", "i",
-	/* The function is volatile on PostgreSQL: bare, it would be a filter over all batches that have ended. */
-	.sql = "SELECT subject FROM hx_batch WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired < 2"
-	       " ORDER BY completed_at LIMIT ?2");
+	SCAN_ENDED("hx_batch", " AND expired < 2"));
 
 DB_STMT(stmt_read_account, "batch_expire_account", "i", "i", "SELECT account FROM hx_batch WHERE subject = ?1");
 
@@ -18,7 +16,7 @@ DB_STMT(stmt_expire, "batch_expire", "ii", "",
 	"UPDATE hx_batch SET expired = 1, error = NULL, trace = NULL, requester = '', data = NULL, attributes = NULL WHERE subject = ?1"
 	" AND expired < 2"
 	" AND completed_at <= hx_now_ms() - ?2"
-	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))");
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND " SUBJECT_IS_OVER ")");
 
 /* Also those that a lost loader has left after the total. */
 DB_STMT(stmt_drop_items, "batch_expire_items", "ii", "",

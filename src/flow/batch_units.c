@@ -80,8 +80,10 @@ DB_STMT(stmt_stop_short, "batch_stop_short", "ii", "",
 	" AND succeeded = ?3 AND failed = ?4 AND unknown = ?5 AND accepted = ?6 AND cancelled = ?7 AND charged = ?8"   \
 	" AND refunded = ?9"
 
+#define COMPLETED_AT "UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
+
 DB_STMT(stmt_completed, "batch_completed", "iiiiiiiii", "",
-	"UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
+	COMPLETED_AT
 	" AND cancel_requested = 0" /* mutant: unconditional-completion */
 	" AND next_n = total"
 	" AND NOT EXISTS (SELECT 1 FROM hx_batch_item WHERE batch = ?1 AND " ITEM_IS_OPEN ")"
@@ -89,8 +91,7 @@ DB_STMT(stmt_completed, "batch_completed", "iiiiiiiii", "",
 );
 
 DB_STMT(stmt_cancelled, "batch_cancelled", "iiiiiiiiii", "",
-	"UPDATE hx_batch SET completed_at = ?2, due_at = NULL, error = NULL WHERE subject = ?1"
-	" AND flipped_to = total AND cancelled + accepted = total"
+	COMPLETED_AT " AND flipped_to = total AND cancelled + accepted = total"
 	" AND late = ?10" /* mutant: late-after-pass -> " AND late >= ?10 - ?10" */
 	TOTALS_ARE);
 

@@ -72,15 +72,24 @@ static void decide_start(struct batch_verb *v, const struct answer *answer)
 	}
 }
 
+/* True: it was asked before, and nothing happens again; or its item is not in the status for it. */
+static bool is_not_for_item(struct batch_verb *v, bool was_asked, const char *status, const char *words)
+{
+	if (was_asked)
+		end_batch_verb(v, HX_OK, NULL);
+	else if (v->row.cancel_requested || v->item.decision.p)
+		end_batch_verb(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
+	else if (strcmp(v->item.status, status) != 0)
+		end_batch_verb(v, HX_WRONG_STATUS, words);
+	else
+		return false;
+	return true;
+}
+
 static void decide_accept(struct batch_verb *v, const struct answer *answer)
 {
-	if (slice_is(v->item.decision, ITEM_ACCEPTED)) {
-		end_batch_verb(v, HX_OK, NULL);
-	} else if (v->row.cancel_requested || v->item.decision.p) {
-		end_batch_verb(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
-	} else if (strcmp(v->item.status, ITEM_SUCCEEDED) != 0) {
-		end_batch_verb(v, HX_WRONG_STATUS, "only an item that has SUCCEEDED can be accepted");
-	} else {
+	if (!is_not_for_item(v, slice_is(v->item.decision, ITEM_ACCEPTED), ITEM_SUCCEEDED,
+			     "only an item that has SUCCEEDED can be accepted")) {
 		v->item.decision = slice_str(ITEM_ACCEPTED);
 		write(v, answer);
 	}
@@ -90,13 +99,9 @@ static void decide_resolve(struct batch_verb *v, const struct answer *answer)
 {
 	const char *outcome = v->rq->done ? ITEM_SUCCEEDED : ITEM_FAILED;
 
-	if (!v->item.decision.p && strcmp(v->item.status, outcome) == 0) { /* asked before: nothing happens again */
-		end_batch_verb(v, HX_OK, NULL);
-	} else if (v->row.cancel_requested || v->item.decision.p) {
-		end_batch_verb(v, HX_WRONG_STATUS, "the batch is cancelled, and its items with it");
-	} else if (strcmp(v->item.status, ITEM_UNKNOWN) != 0) {
-		end_batch_verb(v, HX_WRONG_STATUS, "only an item that is UNKNOWN waits for a person");
-	} else {
+	bool was_asked = !v->item.decision.p && strcmp(v->item.status, outcome) == 0;
+
+	if (!is_not_for_item(v, was_asked, ITEM_UNKNOWN, "only an item that is UNKNOWN waits for a person")) {
 		v->item.status = outcome;
 		v->item.output = v->rq->done ? v->rq->output : slice_of(NULL, 0);
 		v->item.charged = v->rq->done ? v->item.charged : 0;
@@ -234,13 +239,9 @@ static void batch_verb_forget(void *copy)
 	v->stamp = (struct stamp){0};
 }
 
-static const struct task_shape item_shape = SHAPE(struct batch_item_row, NULL,
-	PART(TEXT, struct batch_item_row, status),
-	PART(SLICE, struct batch_item_row, decision, input, output, late, error));
-
 static const struct task_shape batch_verb_shape = SHAPE(struct batch_verb, batch_verb_forget,
 	PART_WITH(INNER, struct batch_verb, row, &batch_row_shape),
-	PART_WITH(INNER, struct batch_verb, item, &item_shape),
+	PART_WITH(INNER, struct batch_verb, item, &batch_item_row_shape),
 	PART(TEXT, struct batch_verb, detail),
 	PART_WITH(INNER, struct batch_verb, was, &batch_row_shape),
 	PART_WITH(INNER, struct batch_verb, hold, &batch_hold_shape),

@@ -79,7 +79,7 @@ DB_STMT(stmt_cancel, "bulk_cancel", "it", "",
 	" AND state IN ('SELECTING', 'RUNNING')");
 
 DB_STMT(stmt_scan_expired, "bulk_scan_expired", "ii", "i",
-	"SELECT subject FROM hx_bulk WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired < 2 ORDER BY completed_at LIMIT ?2");
+	SCAN_ENDED("hx_bulk", " AND expired < 2"));
 
 DB_STMT(stmt_expire, "bulk_expire", "ii", "",
 	"UPDATE hx_bulk SET expired = 1, condition = '', arguments = '{}', requester = '' WHERE subject = ?1"

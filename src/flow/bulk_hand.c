@@ -577,7 +577,7 @@ static const TASK_STATES(struct bulk_hand) hand_states[] = {
 	[HAND_DONE] = {"done"},
 };
 
-TASK_KIND(hand_kind, "bulk hand", struct bulk_hand, hand_states, .op = offsetof(struct bulk_hand, stamp.op));
+TASK_KIND_STAMPED(hand_kind, "bulk hand", struct bulk_hand, hand_states);
 
 void bulk_hand_init(struct bulk_hand *h, int64_t bulk, int64_t hand, int64_t hands, int64_t after,
 		    const struct bulk_policy *policy, struct arena *arena)

@@ -236,7 +236,7 @@ static const TASK_STATES(struct bulk_select) select_states[] = {
 	[SELECT_DONE] = {"done"},
 };
 
-TASK_KIND(select_kind, "selection", struct bulk_select, select_states, .op = offsetof(struct bulk_select, stamp.op));
+TASK_KIND_STAMPED(select_kind, "selection", struct bulk_select, select_states);
 
 void bulk_select_init(struct bulk_select *s)
 {

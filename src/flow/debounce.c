@@ -9,7 +9,6 @@
 
 #define RUNS_OF_NAME " FROM hx_singleton h JOIN hx_subject s ON s.id = h.run JOIN hx_run r ON r.subject = h.run WHERE h.name = "
 #define IS_OPEN " AND s.status = 'PENDING' AND s.owner IS NULL AND r.started_at IS NULL"
-#define IS_OVER "s.status IN ('COMPLETED', 'FAILED', 'CANCELLED')"
 
 /* ?1 name   ?2 run   ?3 how long at most, 0: for ever */
 DB_STMT(stmt_take, "debounce_take", "iii", "",
@@ -21,7 +20,7 @@ DB_STMT(stmt_take, "debounce_take", "iii", "",
 
 DB_STMT(stmt_sweep, "debounce_sweep", "ii", "",
 	"DELETE FROM hx_singleton WHERE name = ?1 AND run <> ?2 AND EXISTS (SELECT 1 FROM hx_subject s JOIN hx_run r ON r.subject = s.id"
-	" WHERE s.id = hx_singleton.run AND (r.started_at IS NOT NULL OR " IS_OVER "))");
+	" WHERE s.id = hx_singleton.run AND (r.started_at IS NOT NULL OR " SUBJECT_IS_OVER "))");
 
 #define UNTIL "(SELECT min(h.until) FROM hx_singleton h WHERE h.run = ?1 AND h.until IS NOT NULL)"
 #define DUE "CASE WHEN " UNTIL " < hx_now_ms() + ?2 THEN " UNTIL " ELSE hx_now_ms() + ?2 END"
@@ -46,7 +45,7 @@ DB_STMT(stmt_find, "debounce_find", "ttii", "iti",
 	"SELECT r.subject, r.workflow, CAST(CASE WHEN r.subject = " KEYED " THEN 1 ELSE 0 END AS bigint) FROM hx_run r"
 	" WHERE r.subject = coalesce(" KEYED ","
 	" (SELECT h.run" RUNS_OF_NAME "?3" IS_OPEN " ORDER BY h.run DESC LIMIT 1),"
-	" (SELECT h.run" RUNS_OF_NAME "?4 AND NOT " IS_OVER " ORDER BY h.run DESC LIMIT 1))");
+	" (SELECT h.run" RUNS_OF_NAME "?4 AND NOT " SUBJECT_IS_OVER " ORDER BY h.run DESC LIMIT 1))");
 
 /* clang-format on */
 

@@ -8,11 +8,13 @@
 	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"                                                      \
 	" WHERE e.workflow = ?1 AND e.workspace <> '' AND s.status IN (SELECT value FROM {list2})"
 
-DB_STMT(stmt_count, "orphans_count", "tti", "ti",
-	"SELECT x.status, count(*) FROM (SELECT s.status" OF_THESE " LIMIT ?3) x GROUP BY x.status ORDER BY x.status");
+/* How many there are, of ?3 at most, by `shown` of what is `read` of each; and that there is none, as a row. */
+#define COUNTED(read, of, shown)                                                                                       \
+	"SELECT " shown ", count(*) FROM (SELECT " read of " LIMIT ?3) x GROUP BY " shown " ORDER BY " shown
+#define NO_SUCH(of) "SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" of ")"
 
-DB_STMT(stmt_none, "orphans_none", "tt", "i",
-	"SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE ")");
+DB_STMT(stmt_count, "orphans_count", "tti", "ti", COUNTED("s.status", OF_THESE, "x.status"));
+DB_STMT(stmt_none, "orphans_none", "tt", "i", NO_SUCH(OF_THESE));
 
 /*
  * By the index of what is claimed, which is little. CROSS keeps SQLite from walking the entities instead.
@@ -24,12 +26,8 @@ DB_STMT(stmt_none, "orphans_none", "tt", "i",
 	" AND (e.claim_step || ':' || e.claim_from || ':' || s.status) IN (SELECT value FROM {list2})"
 
 DB_STMT(stmt_count_claims, "orphans_count_claims", "tti", "ttti",
-	"SELECT x.status, x.step, x.came, count(*) FROM"
-	" (SELECT s.status, e.claim_step AS step, e.claim_from AS came" OF_THESE_CLAIMS " LIMIT ?3) x"
-	" GROUP BY x.status, x.step, x.came ORDER BY x.status, x.step, x.came");
-
-DB_STMT(stmt_no_claims, "orphans_no_claims", "tt", "i",
-	"SELECT CAST(1 AS bigint) WHERE NOT EXISTS (SELECT 1" OF_THESE_CLAIMS ")");
+	COUNTED("s.status, e.claim_step AS step, e.claim_from AS came", OF_THESE_CLAIMS, "x.status, x.step, x.came"));
+DB_STMT(stmt_no_claims, "orphans_no_claims", "tt", "i", NO_SUCH(OF_THESE_CLAIMS));
 
 DB_STMT(stmt_add, "definition_add", "titi", "i",
 	"INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, ?3, ?4)"

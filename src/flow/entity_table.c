@@ -9,11 +9,9 @@
 
 #define SQL_BYTES_MAX 8192
 
-DB_STMT(stmt_columns_sqlite, "table_columns", "t", "tt",
-	"SELECT name, type FROM pragma_table_info(substr(?1, instr(?1, '.') + 1), 'main')");
-
-DB_STMT(stmt_columns_postgres, "table_columns", "t", "tt",
-	"SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a"
+DB_STMT(stmt_columns, "table_columns", "t", "tt",
+	"SELECT name, type FROM pragma_table_info(substr(?1, instr(?1, '.') + 1), 'main')",
+	.pg_sql = "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a"
 	" WHERE a.attrelid = to_regclass((SELECT string_agg(quote_ident(part), '.' ORDER BY n)"
 	" FROM unnest(string_to_array(?1, '.')) WITH ORDINALITY AS x(part, n))) AND a.attnum > 0 AND NOT a.attisdropped");
 
@@ -36,10 +34,9 @@ DB_STMT(stmt_follow_claim, "shadow_claim", "ttiiitiiittti", "iii",
 
 /* ---- the live schema ---- */
 
-void entity_table_ask_columns(struct unit *unit, const struct workflow *workflow, bool postgres)
+void entity_table_ask_columns(struct unit *unit, const struct workflow *workflow)
 {
-	UNIT_ADD(unit, UNIT_ANY, postgres ? &stmt_columns_postgres : &stmt_columns_sqlite,
-		 db_str(workflow->table.table));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_columns, db_str(workflow->table.table));
 }
 
 static bool type_has(struct slice type, const char *word)

@@ -37,7 +37,7 @@ struct entity_table {
 };
 
 /* The statement that asks for the columns of the table. Row: name, type. */
-void entity_table_ask_columns(struct unit *unit, const struct workflow *workflow, bool postgres);
+void entity_table_ask_columns(struct unit *unit, const struct workflow *workflow);
 /*
  * Makes the statements for a table with these columns. What is missing or has a type that cannot serve is told in
  * findings, with the file of the definition; NULL then, and when the arena is full.

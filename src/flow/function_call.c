@@ -107,8 +107,7 @@ static const TASK_STATES(struct function_call) call_states[] = {
 	[CALL_DONE] = {"done"},
 };
 
-TASK_KIND(call_kind, "function call", struct function_call, call_states,
-	  .op = offsetof(struct function_call, stamp.op));
+TASK_KIND_STAMPED(call_kind, "function call", struct function_call, call_states);
 
 void function_call_init(struct function_call *call, const struct function_request *rq, struct arena *arena)
 {
@@ -233,8 +232,7 @@ static const TASK_STATES(struct function_look) look_states[] = {
 	[LOOK_DONE] = {"done"},
 };
 
-TASK_KIND(look_kind, "function look", struct function_look, look_states,
-	  .op = offsetof(struct function_look, stamp.op));
+TASK_KIND_STAMPED(look_kind, "function look", struct function_look, look_states);
 
 void function_look_init(struct function_look *look, int64_t subject, struct arena *arena)
 {

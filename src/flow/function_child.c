@@ -4,6 +4,7 @@
  */
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/json_write.h"
 #include "flow/attribute.h"
 #include "flow/function_parts.h"
 #include "flow/run_children.h"
@@ -15,30 +16,27 @@
 
 /* Rows: id, workflow, version of its definition, key, input, name and n of the entry, when its time is over, attributes; and of a function
  * its retry and on_failure. A function has the version 0 and is not due here. */
-#define INTO_RUN                                                                                                       \
-	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at, created_at,"  \
-	" parent, parent_step, parent_n, child, depth, times_out_at, attributes)"
+#define INTO_KID INTO_RUN(", parent, parent_step, parent_n, child, depth")
 #define KID(pick, number)                                                                                              \
 	" SELECT " number("0") ", p.workspace, " pick("1") ", " number("2") ","                                            \
 	" (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = " pick("3") ") THEN " pick("3") " END),"  \
-	" p.requester, p.trace, " pick("4") ", CASE WHEN " number("2") " > 0 THEN ?3 END, ?3, p.subject, " pick("5") ", " number("6") ","  \
-	" 'open', p.depth + 1, " number("7") ", " pick("8")
+	" p.requester, p.trace, " pick("4") ", CASE WHEN " number("2") " > 0 THEN ?3 END, ?3, " number("7") ", " pick("8") ","  \
+	" p.subject, " pick("5") ", " number("6") ", 'open', p.depth + 1"
 #define SQLITE_PICK(n) "json_extract(value, '$[" n "]')"
 #define PG_PICK(n) "(r->>" n ")"
 #define PG_NUMBER(n) "(r->>" n ")::bigint"
 
 DB_STMT(stmt_runs, "function_kids_runs", "iti", "",
-	INTO_RUN KID(SQLITE_PICK, SQLITE_PICK) " FROM json_each(?2), hx_run p WHERE p.subject = ?1",
-	.pg_sql = INTO_RUN KID(PG_PICK, PG_NUMBER) " FROM json_array_elements(?2::json) AS t(r), hx_run p WHERE p.subject = ?1");
+	INTO_KID KID(SQLITE_PICK, SQLITE_PICK) " FROM json_each(?2), hx_run p WHERE p.subject = ?1",
+	.pg_sql = INTO_KID KID(PG_PICK, PG_NUMBER) " FROM json_array_elements(?2::json) AS t(r), hx_run p WHERE p.subject = ?1");
 
 #define MADE " FROM hx_run k WHERE k.parent = ?1 AND k.child = 'open' AND NOT EXISTS (SELECT 1 FROM hx_subject y WHERE y.id = k.subject)"
 
-#define INTO_FUNCTION                                                                                                  \
-	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms) SELECT k.subject, k.workspace, k.workflow, ?2, "
+#define INTO_OF_KID INTO_FUNCTION("") " SELECT k.subject, k.workspace, k.workflow, ?2, "
 DB_STMT(stmt_functions, "function_kids_functions", "iit", "",
-	INTO_FUNCTION SQLITE_PICK("9") ", " SQLITE_PICK("10") ", k.times_out_at, k.times_out_at - k.created_at FROM json_each(?3) JOIN hx_run k ON k.subject = " SQLITE_PICK("0")
+	INTO_OF_KID SQLITE_PICK("9") ", " SQLITE_PICK("10") ", k.times_out_at, k.times_out_at - k.created_at FROM json_each(?3) JOIN hx_run k ON k.subject = " SQLITE_PICK("0")
 	" WHERE k.parent = ?1 AND k.definition_version = 0",
-	.pg_sql = INTO_FUNCTION PG_PICK("9") ", " PG_PICK("10") ", k.times_out_at, k.times_out_at - k.created_at FROM json_array_elements(?3::json) AS t(r) JOIN hx_run k ON k.subject = "
+	.pg_sql = INTO_OF_KID PG_PICK("9") ", " PG_PICK("10") ", k.times_out_at, k.times_out_at - k.created_at FROM json_array_elements(?3::json) AS t(r) JOIN hx_run k ON k.subject = "
 		  PG_NUMBER("0") " WHERE k.parent = ?1 AND k.definition_version = 0");
 
 DB_STMT(stmt_subjects, "function_kids_subjects", "iiiiit", "",
@@ -96,15 +94,6 @@ static bool is_function(const struct function_birth *birth)
 	return !birth->machine || birth->machine->definition->is_function;
 }
 
-static void add_optional(struct strbuf *text, struct slice value)
-{
-	strbuf_add_char(text, ',');
-	if (value.p)
-		json_quote(value, text);
-	else
-		strbuf_add_str(text, "null");
-}
-
 /* What its definition says of it. */
 static void add_defined(struct function_work *w, const struct function_birth *birth, struct strbuf *text)
 {
@@ -114,9 +103,9 @@ static void add_defined(struct function_work *w, const struct function_birth *bi
 	if (definition)
 		run_describe(&spec, w->arena);
 	w->kids_described |= spec.attributes.p != NULL;
-	add_optional(text, spec.attributes);
-	add_optional(text, slice_str(definition ? definition->retry_json : NULL));
-	add_optional(text, slice_str(definition ? function_on_failure(definition) : NULL));
+	json_next_text(text, spec.attributes);
+	json_next_text(text, slice_str(definition ? definition->retry_json : NULL));
+	json_next_text(text, slice_str(definition ? function_on_failure(definition) : NULL));
 	strbuf_add_char(text, ']');
 }
 

@@ -566,8 +566,7 @@ static const TASK_STATES(struct function_claim) claim_states[] = {
 	[CLAIM_DONE] = {"done"},
 };
 
-TASK_KIND(claim_kind, "function claim", struct function_claim, claim_states,
-	  .op = offsetof(struct function_claim, stamp.op));
+TASK_KIND_STAMPED(claim_kind, "function claim", struct function_claim, claim_states);
 
 void function_claim_init(struct function_claim *claim, const struct function_claim_request *rq, struct arena *arena)
 {

@@ -7,8 +7,7 @@
 
 /* ?5 and ?6: of its definition. ?7: when its time is over, the engine looks. ?8: how long that is. ?9: it has a definition. ?10: how long it is kept. */
 DB_STMT(stmt_create, "function_create", "ittittiiii", "i",
-	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms, keep_ms)"
-	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?10 WHERE ?9 = 1 OR EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?2 AND p.name = ?3"
+	INTO_FUNCTION(", keep_ms") " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?10 WHERE ?9 = 1 OR EXISTS (SELECT 1 FROM hx_function_poll p WHERE p.workspace = ?2 AND p.name = ?3"
 	" AND p.at > ?4 - 2592000000)"
 	" RETURNING subject");
 

@@ -21,9 +21,9 @@
 /* clang-format off */
 
 /* Its turn is due when its run is. */
+#define TURN_OF(run) "turn_at = (SELECT r.due_at FROM hx_run r WHERE r.subject = " run "), revision = revision + 1"
 DB_STMT(stmt_line_up, "function_line_up", "ii", "",
-	"UPDATE hx_function SET turn_at = (SELECT r.due_at FROM hx_run r WHERE r.subject = ?1), limit_max = ?2, revision = revision + 1"
-	" WHERE subject = ?1");
+	"UPDATE hx_function SET " TURN_OF("?1") ", limit_max = ?2 WHERE subject = ?1");
 
 #define FIRST_IN_LINE                                                                                                  \
 	"SELECT f.subject, r.due_at FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = 0 ORDER BY w.holder LIMIT ?2) w"  \
@@ -31,22 +31,18 @@ DB_STMT(stmt_line_up, "function_line_up", "ii", "",
 
 /* ?1 name   ?2 how many may have been woken, and the next, which looks soon */
 DB_STMT(stmt_line_moved, "function_line_moved", "ii", "",
-	"UPDATE hx_function SET revision = revision + 1, turn_at = (SELECT r.due_at FROM hx_run r WHERE r.subject = hx_function.subject)"
-	" WHERE subject IN (SELECT subject FROM (" FIRST_IN_LINE ") AS m)",
+	"UPDATE hx_function SET " TURN_OF("hx_function.subject") " WHERE subject IN (SELECT subject FROM (" FIRST_IN_LINE ") AS m)",
 	.pg_sql = "WITH m AS MATERIALIZED (" FIRST_IN_LINE " FOR UPDATE OF f SKIP LOCKED)"
 		  " UPDATE hx_function f SET revision = f.revision + 1, turn_at = m.due_at FROM m WHERE f.subject = m.subject");
 
-DB_STMT(stmt_limited, "function_limited", "ii", "",
-	"UPDATE hx_function SET limit_max = ?2 WHERE subject = ?1");
+DB_STMT(stmt_limited, "function_limited", "ii", "", "UPDATE hx_function SET limit_max = ?2 WHERE subject = ?1");
 
 /* Nobody but the line has to do with this time of a function's. */
-DB_STMT(stmt_out_of_line, "function_out_of_line", "i", "",
-	"UPDATE hx_run SET due_at = NULL WHERE subject = ?1");
+DB_STMT(stmt_out_of_line, "function_out_of_line", "i", "", "UPDATE hx_run SET due_at = NULL WHERE subject = ?1");
 
 /* After debounce.c has put off the run: its turn, and when its time is over. */
 DB_STMT(stmt_put_off, "function_put_off", "i", "",
-	"UPDATE hx_function SET revision = revision + 1, turn_at = (SELECT r.due_at FROM hx_run r WHERE r.subject = ?1),"
-	" due_at = (SELECT r.times_out_at FROM hx_run r WHERE r.subject = ?1) WHERE subject = ?1");
+	"UPDATE hx_function SET " TURN_OF("?1") ", due_at = (SELECT r.times_out_at FROM hx_run r WHERE r.subject = ?1) WHERE subject = ?1");
 
 /* clang-format on */
 

@@ -311,27 +311,40 @@ static bool read_change(struct parser *p, struct json object, struct function_ch
 	       read_kind(p, object, c);
 }
 
+/* An array of at most so many, with zeroed room for all of them in *ret_room. True without room: there is none. */
+static bool read_array(struct parser *p, struct json object, const char *member, const char *whose, size_t max,
+		       size_t bytes, struct json_iter *ret_it, void **ret_room)
+{
+	struct json array;
+
+	*ret_room = NULL;
+	if (!json_find(object, slice_str(member), &array))
+		return true;
+	if (json_type(array) != JSON_ARRAY)
+		return INVALID(p, "%s is an array", member);
+	if (json_count(array) > max)
+		return TOO_LARGE(p, "%s has at most %zu entries", whose, max);
+	*ret_room = arena_zalloc(p->arena, (json_count(array) + 1) * bytes);
+	*ret_it = json_iter_of(array);
+	return *ret_room != NULL;
+}
+
 static bool read_entries(struct parser *p, struct json body, struct function_request *rq)
 {
 	struct function_change *changes;
-	struct json array, value;
 	struct json_iter it;
+	struct json value;
+	void *room;
 
-	if (!json_find(body, slice_str("entries"), &array))
-		return true;
-	if (json_type(array) != JSON_ARRAY)
-		return INVALID(p, "entries is an array");
-	if (json_count(array) > FUNCTION_CHANGES_MAX)
-		return TOO_LARGE(p, "a call has at most %d entries", FUNCTION_CHANGES_MAX);
-	changes = arena_zalloc(p->arena, (json_count(array) + 1) * sizeof *changes);
-	rq->changes = changes;
-	it = json_iter_of(array);
+	if (!read_array(p, body, "entries", "a call", FUNCTION_CHANGES_MAX, sizeof *changes, &it, &room))
+		return false;
+	rq->changes = changes = room;
 	while (changes && json_iter_element(&it, &value)) {
 		if (!read_change(p, value, &changes[rq->changes_n]))
 			return false;
 		p->at = ++rq->changes_n;
 	}
-	return changes != NULL;
+	return true;
 }
 
 /* ---- the end ---- */
@@ -340,18 +353,13 @@ static bool read_awaits(struct parser *p, struct json object, struct function_en
 {
 	static const char *const known[] = {"kind", "name", "n", NULL};
 	struct function_awaited *awaits;
-	struct json array, value;
 	struct json_iter it;
+	struct json value;
+	void *room;
 
-	if (!json_find(object, slice_str("awaits"), &array))
-		return true;
-	if (json_type(array) != JSON_ARRAY)
-		return INVALID(p, "awaits is an array");
-	if (json_count(array) > FUNCTION_ENTRIES_MAX)
-		return TOO_LARGE(p, "awaits has at most %d entries", FUNCTION_ENTRIES_MAX);
-	awaits = arena_zalloc(p->arena, (json_count(array) + 1) * sizeof *awaits);
-	end->awaits = awaits;
-	it = json_iter_of(array);
+	if (!read_array(p, object, "awaits", "awaits", FUNCTION_ENTRIES_MAX, sizeof *awaits, &it, &room))
+		return false;
+	end->awaits = awaits = room;
 	while (awaits && json_iter_element(&it, &value)) {
 		struct function_awaited *a = &awaits[end->awaits_n];
 
@@ -360,7 +368,7 @@ static bool read_awaits(struct parser *p, struct json object, struct function_en
 			return false;
 		end->awaits_n++;
 	}
-	return awaits != NULL;
+	return true;
 }
 
 static const struct {

@@ -1,6 +1,7 @@
 /* The statements of functions: reading one with what a decision needs, and writing the decision. See function.h. */
 #include "base/hash.h"
 #include "base/json_string.h"
+#include "base/json_write.h"
 #include "flow/attribute.h"
 #include "flow/function.h"
 #include "flow/function_parts.h"
@@ -118,7 +119,7 @@ DB_STMT(stmt_take_event, "function_take_event", "itti", "",
 	"UPDATE hx_run_event SET taken_by = ?4 WHERE run = ?1 AND name = ?2 AND id = ?3 AND taken_by IS NULL");
 
 DB_STMT(stmt_came, "function_event_came", "ittti", "",
-	"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)");
+	INTO_EVENT " VALUES (?1, ?2, ?3, ?4, ?5)");
 
 /* ?2: JSON, places of entries. One line for all of them: a call may drop as many as it has entries. */
 DB_STMT(stmt_give_back, "function_give_back", "it", "",
@@ -409,15 +410,6 @@ static struct db_value number(int64_t value)
 	return value ? db_int(value) : db_null();
 }
 
-static void add_text(struct strbuf *text, struct slice value)
-{
-	strbuf_add_char(text, ',');
-	if (value.p)
-		json_quote(value, text);
-	else
-		strbuf_add_str(text, "null");
-}
-
 static void add_number(struct strbuf *text, int64_t value)
 {
 	if (value)
@@ -433,16 +425,16 @@ static void add_entry(struct strbuf *text, const struct function_entry *e)
 	entry_write_label(e->name, e->n, &label);
 	strbuf_addf(text, "%s[%lld,\"%s\",\"%s\"", text->n == 1 ? "" : ",", (long long)e->i, entry_kinds[e->kind],
 		    entry_is_about(e->kind) ? entry_kinds[e->kind] : "");
-	add_text(text, e->name);
+	json_next_text(text, e->name);
 	strbuf_addf(text, ",%lld", (long long)e->n);
-	add_text(text, strbuf_slice(&label));
+	json_next_text(text, strbuf_slice(&label));
 	strbuf_addf(text, ",%lld,\"%s\",%d,%lld,%lld", (long long)e->seq, entry_states[e->state],
 		    entry_has_ended(e->state), (long long)e->attempt, (long long)e->redo);
-	add_text(text, e->policy);
-	add_text(text, e->detail);
-	add_text(text, e->output);
-	add_text(text, e->error);
-	add_text(text, e->awaits);
+	json_next_text(text, e->policy);
+	json_next_text(text, e->detail);
+	json_next_text(text, e->output);
+	json_next_text(text, e->error);
+	json_next_text(text, e->awaits);
 	add_number(text, e->wake_at);
 	add_number(text, e->child);
 	strbuf_addf(text, ",%lld", (long long)e->started_at);

@@ -15,8 +15,8 @@ DB_STMT(stmt_seen, "hook_seen", "ttii", "",
 );
 
 DB_STMT(stmt_fire, "hook_fire", "ittt", "",
-	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key, repeatable)"
-	" VALUES (?1, ?2, '" JOB_QUEUE_AFTER_EFFECTS "', '', '" HOOK_FIRE_ACTION "', ?3, ?4, hx_now_ms(), 0, ?3, 1)"
+	INTO_JOB(", priority, job_key")
+	" VALUES (?1, ?2, '" JOB_QUEUE_AFTER_EFFECTS "', '', '" HOOK_FIRE_ACTION "', ?3, ?4, hx_now_ms(), 1, 0, ?3)"
 	" ON CONFLICT DO NOTHING");
 
 DB_STMT(stmt_scan, "hook_scan_expired", "ii", "i",

@@ -21,8 +21,7 @@
 #define JOB_OUT "ititttttiitiiitttiiiiiiit"
 
 DB_STMT(stmt_insert, "job_insert", "ittttttii", "",
-	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
-	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{from}");
+	INTO_JOB("") " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{from}");
 
 /* In the unit of the claim: out of the index, one more attempt, and by which version it is sent. */
 DB_STMT(stmt_start, "job_start", "ii", "i",

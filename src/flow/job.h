@@ -96,6 +96,11 @@ void job_redrive_at(struct unit *unit, const struct stamp *stamp, struct slice w
 enum hx_code job_redriven(const struct unit_result *result) HX_MUST_CHECK;
 const char *job_redrive_detail(enum hx_code code);
 
+/* What every job begins with; `more` of its columns follow. */
+#define INTO_JOB(more)                                                                                                  \
+	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable" more \
+	")"
+
 /* Columns of job_read and job_list. */
 enum {
 	JOB_SUBJECT,

@@ -13,6 +13,7 @@
  */
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/json_write.h"
 #include "flow/answer.h"
 #include "flow/job_work.h"
 #include "flow/subject_change.h"
@@ -20,22 +21,18 @@
 
 #define ROWS_BYTES_MAX (60u << 20)
 
-#define INTO_JOB                                                                                                           \
-	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, priority, job_key," \
-	" repeatable)"
-
 /* On PostgreSQL. In the order of the keys: two nodes that push the same ones must not wait for each other. */
 #define PUSHED(rows, workspace, units)                                                                                 \
-	INTO_JOB " SELECT (r->>0)::bigint, " workspace ", r->>1, '', '', r->>2, r->>3,"                                \
-		 " coalesce((r->>4)::bigint, hx_now_ms()), (r->>5)::bigint, r->>6, 1 FROM " units                      \
-		 "json_array_elements(" rows "::json) AS r ORDER BY " workspace                                        \
-		 ", r->>1, r->>6 ON CONFLICT DO NOTHING"
+	INTO_JOB(", priority, job_key")                                                                                \
+	" SELECT (r->>0)::bigint, " workspace ", r->>1, '', '', r->>2, r->>3,"                                         \
+	" coalesce((r->>4)::bigint, hx_now_ms()), 1, (r->>5)::bigint, r->>6 FROM " units "json_array_elements(" rows   \
+	"::json) AS r ORDER BY " workspace ", r->>1, r->>6 ON CONFLICT DO NOTHING"
 
 /* ?1 rows   ?2 workspace   ?3 now, where the store's clock is ours */
 DB_STMT(stmt_push, "job_push", "tti", "",
-	INTO_JOB " SELECT json_extract(value, '$[0]'), ?2, json_extract(value, '$[1]'), '', '',"
+	INTO_JOB(", priority, job_key") " SELECT json_extract(value, '$[0]'), ?2, json_extract(value, '$[1]'), '', '',"
 	" json_extract(value, '$[2]'), json_extract(value, '$[3]'), coalesce(json_extract(value, '$[4]'), ?3),"
-	" json_extract(value, '$[5]'), json_extract(value, '$[6]'), 1 FROM json_each(?1) WHERE true"
+	" 1, json_extract(value, '$[5]'), json_extract(value, '$[6]') FROM json_each(?1) WHERE true"
 	" ON CONFLICT DO NOTHING",
 	.pg_sql = PUSHED("?1", "?2", ""),
 	.set_sql = PUSHED("u.p1", "u.p2", "{u}, "));
@@ -83,35 +80,26 @@ DB_STMT(stmt_seen, "job_push_seen", "tt", "i",
 
 enum { PUSH_NEW, PUSH_PUSHING, PUSH_LOOKING, PUSH_DONE };
 
-static void job_push_add_text(struct strbuf *text, struct slice s)
-{
-	strbuf_add_char(text, ',');
-	if (s.p)
-		json_quote(s, text);
-	else
-		strbuf_add_str(text, "null");
-}
-
 static void job_push_add_row(struct strbuf *text, const struct job_push_item *item)
 {
 	strbuf_addf(text, "[%lld", (long long)item->subject);
-	job_push_add_text(text, item->queue);
-	job_push_add_text(text, slice_str(id_text("job", item->subject).text));
-	job_push_add_text(text, item->payload);
+	json_next_text(text, item->queue);
+	json_next_text(text, slice_str(id_text("job", item->subject).text));
+	json_next_text(text, item->payload);
 	if (item->due_at_ms)
 		strbuf_addf(text, ",%lld", (long long)item->due_at_ms);
 	else
 		strbuf_add_str(text, ",null");
 	strbuf_addf(text, ",%lld", (long long)item->priority);
-	job_push_add_text(text, item->key);
+	json_next_text(text, item->key);
 	strbuf_add_char(text, ']');
 }
 
 static void job_push_add_name(struct strbuf *text, const struct job_push_item *item)
 {
 	strbuf_addf(text, "[%lld", (long long)item->subject);
-	job_push_add_text(text, item->queue);
-	job_push_add_text(text, item->key);
+	json_next_text(text, item->queue);
+	json_next_text(text, item->key);
 	strbuf_add_char(text, ']');
 }
 

@@ -20,3 +20,11 @@ enum probe_says probe_read(const struct answer *answer, struct slice *ret_output
 		*ret_output = value.raw;
 	return PROBE_DONE;
 }
+
+enum heard probe_heard(const struct answer *answer, struct slice *ret_output)
+{
+	static const enum heard heard[] = {
+		[PROBE_UNKNOWN] = HEARD_PROBE_UNKNOWN, [PROBE_DONE] = HEARD_DONE, [PROBE_NOT_DONE] = HEARD_NOT_DONE};
+
+	return heard[probe_read(answer, ret_output)];
+}

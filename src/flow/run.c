@@ -29,13 +29,10 @@
 #define JOB_OUT "tiiitt"
 
 DB_STMT(stmt_create, "run_create", "ittittttiiit", "",
-	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"
-	" created_at, times_out_at, attributes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+	INTO_RUN("") " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
 	" ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
 	/* In the order of the keys: two nodes that create the same ones wait for each other in one direction alone. */
-	.set_sql = "WITH made AS (INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester,"
-	           " trace, input, due_at, created_at, times_out_at, attributes)"
-	           " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12 FROM {u} ORDER BY p2, p5"
+	.set_sql = "WITH made AS (" INTO_RUN("") " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12 FROM {u} ORDER BY p2, p5"
 	           " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
 	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
 	.counted = true);
@@ -119,12 +116,10 @@ DUE_SOURCE_BESIDE(run_due_source, "run", "subject, coalesce(parent, subject)", "
 		  NO_FUNCTION NOT_LEFT("{list2}"), NO_FUNCTION NOT_LEFT("{list1}"), .name = "runs", .topic = RUN_TOPIC,
 		  .poll_ms = DUE_POLL_MS);
 
-DB_STMT(stmt_job_ended, "run_job_ended", "ii", "",
-	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2");
-
+#define DUE_BY_JOB "UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
+DB_STMT(stmt_job_ended, "run_job_ended", "ii", "", DUE_BY_JOB);
 DB_STMT(stmt_job_back, "run_job_back", "ii", "",
-	"UPDATE hx_run SET due_at = hx_now_ms(){from} WHERE subject = ?1 AND job = ?2"
-	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND (s.status = 'CANCELLING'"
+	DUE_BY_JOB " AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND (s.status = 'CANCELLING'"
 	" OR (s.status = 'RUNNING' AND times_out_at <= hx_now_ms())))");
 
 const struct run_machine *run_machine_new(const struct run_definition *definition, int64_t version, struct arena *arena)

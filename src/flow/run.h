@@ -163,20 +163,27 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	" SELECT p.parent, up.chain || ' ' || p.parent FROM up JOIN hx_run p ON p.subject = up.subject"                 \
 	" WHERE p.parent IS NOT NULL) SELECT max(chain) FROM up) END"
 
+/* What every run begins with; `more` of its columns follow. */
+#define INTO_RUN(more)                                                                                                    \
+	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at," \
+	" created_at, times_out_at, attributes" more ")"
+
+/* And what each of its steps and events does. */
+#define INTO_STEP(more)                                                                                                \
+	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at" more ")"
+#define INTO_EVENT "INSERT INTO hx_run_event (run, id, name, data, at)"
+#define INTO_FUNCTION(more)                                                                                            \
+	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms" more ")"
+
 /* Columns of run_read, run_read_key and run_list: see columns.h. */
 #define RUN_FIELDS(X)                                                                                                  \
-	X(RUN_SUBJECT, INT, subject, "r.subject")                                                                      \
-	SUBJECT_FIELDS(X, RUN)                                                                                         \
+	STARTED_FIELDS(X, RUN, "r.", "run_key")                                                                        \
 	X(RUN_DOUBT, FLAG, doubt, "s.doubt")                                                                           \
 	X(RUN_UPDATED_AT, INT, updated_at, "s.updated_at")                                                             \
 	X(RUN_WORKFLOW, OTHER_TEXT, _, "r.workflow")                                                                   \
 	X(RUN_DEFINITION_VERSION, OTHER_INT, _, "r.definition_version")                                                \
-	X(RUN_KEY, TEXT, key, "r.run_key")                                                                             \
-	X(RUN_REQUESTER, TEXT, requester, "r.requester")                                                               \
-	X(RUN_TRACE, TEXT, trace, "r.trace")                                                                           \
 	X(RUN_INPUT, TEXT, input, "r.input")                                                                           \
 	X(RUN_OUTPUT, TEXT, output, "r.output")                                                                        \
-	X(RUN_ERROR, TEXT, error, "r.error")                                                                           \
 	X(RUN_AT_STEP, OTHER_INT, _, "r.at_step")                                                                      \
 	X(RUN_ATTEMPT, INT, attempt, "r.attempt")                                                                      \
 	X(RUN_REDO, INT, redo, "r.redo")                                                                               \
@@ -186,12 +193,6 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_JOB, INT, job, "r.job")                                                                                  \
 	X(RUN_UNDO, INDEX, undo, "r.undo")                                                                             \
 	X(RUN_WAIT_UNTIL, INT, wait_until, "r.wait_until")                                                             \
-	X(RUN_DUE_AT, INT, due_at, "r.due_at")                                                                         \
-	X(RUN_CREATED_AT, INT, created_at, "r.created_at")                                                             \
-	X(RUN_STARTED_AT, INT, started_at, "r.started_at")                                                             \
-	X(RUN_COMPLETED_AT, INT, completed_at, "r.completed_at")                                                       \
-	X(RUN_EXPIRED, FLAG, expired, "r.expired")                                                                     \
-	X(RUN_WORKSPACE, TEXT, workspace, "r.workspace")                                                               \
 	X(RUN_UNSETTLED_SINCE, INT, unsettled_since, "r.unsettled_since")                                              \
 	X(RUN_STOOD_ATTEMPT, INT, stood.attempt, "r.stood_attempt")                                                    \
 	X(RUN_STOOD_STARTED_AT, INT, stood.started_at, "r.stood_started_at")                                           \
@@ -207,7 +208,6 @@ enum hx_code run_found(const struct unit_result *result, struct slice workflow, 
 	X(RUN_TIMES_OUT_AT, INT, times_out_at, "r.times_out_at")                                                       \
 	X(RUN_RESTART_OF, INT, restart_of, "r.restart_of")                                                             \
 	X(RUN_RESTARTED_BY, INT, restarted_by, "r.restarted_by")                                                       \
-	X(RUN_ATTRIBUTES, TEXT, attributes, "r.attributes")                                                            \
 	X(RUN_RENAMED, TEXT, renamed, "r.renamed")                                                                     \
 	X(RUN_LIMIT_KEY, TEXT, limit_key, "r.limit_key")
 enum { RUN_FIELDS(COLUMN_NAME) RUN_NOW /* the store's clock when it was read */, RUN_COLUMNS };
@@ -356,6 +356,10 @@ void run_write_steps(const struct run_done *done, struct strbuf *out);
 static inline bool run_is_terminal(const char *status)
 {
 	return ways_is_terminal(&run_ways, slice_str(status));
+}
+static inline bool run_has_ended(struct slice status)
+{
+	return ways_have_ended(&run_ways, status);
 }
 /* The error that still holds, as JSON: a step that failed once and was done later has none. .p NULL: none. Needs row->machine. */
 struct slice run_row_error(const struct run_row *row);

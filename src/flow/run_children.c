@@ -9,36 +9,35 @@
 
 /* clang-format off */
 
-#define INTO_RUN                                                                                                       \
-	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, run_key, requester, trace, input, due_at,"  \
-	" created_at, parent, parent_step, parent_n, child, scope, around, depth, times_out_at, attributes, limit_key)"
 /* A caller of an older program may have taken the key: then the child has none, and is found by its parent as ever. */
 #define CHILD_KEY(n)                                                                                                   \
 	"(SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = ?7 || " n ")"    \
 	" THEN ?7 || " n " END)"
+#define INTO_CHILD INTO_RUN(", parent, parent_step, parent_n, child, scope, around, depth, limit_key")
 #define CHILD_COLUMNS(id, n, input, scope, attributes)                                                                             \
-	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", CASE WHEN ?5 > 0 THEN ?8 END, ?8, p.subject, ?6, " n ","  \
-	" 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?10, " attributes ", ?11"
+	" SELECT " id ", p.workspace, ?4, ?5, " CHILD_KEY(n) ", p.requester, p.trace, " input ", CASE WHEN ?5 > 0 THEN ?8 END, ?8, ?10, " attributes ","  \
+	" p.subject, ?6, " n ", 'open', " scope ", CASE WHEN ?9 = 1 THEN coalesce(p.around, p.subject) END, p.depth + 1, ?11"
 
 DB_STMT(stmt_make, "run_children_make", "iittittiiit", "",
-	INTO_RUN CHILD_COLUMNS("json_extract(value, '$[0]')", "(?2 + key)", "json_extract(value, '$[1]')", "json_extract(value, '$[2]')", "json_extract(value, '$[3]')")
+	INTO_CHILD CHILD_COLUMNS("json_extract(value, '$[0]')", "(?2 + key)", "json_extract(value, '$[1]')", "json_extract(value, '$[2]')", "json_extract(value, '$[3]')")
 	" FROM json_each(?3), hx_run p WHERE p.subject = ?1",
-	.pg_sql = INTO_RUN CHILD_COLUMNS("(r->>0)::bigint", "(?2 + ord - 1)", "r->>1", "r->>2", "r->>3")
+	.pg_sql = INTO_CHILD CHILD_COLUMNS("(r->>0)::bigint", "(?2 + ord - 1)", "r->>1", "r->>2", "r->>3")
 	          " FROM json_array_elements(?3::json) WITH ORDINALITY AS t(r, ord), hx_run p WHERE p.subject = ?1");
 
+#define OF_STEP " WHERE k.parent = ?1 AND k.parent_step = ?2"
+#define KIDS " FROM hx_run k" OF_STEP
+#define FROM_N " AND k.parent_n >= ?3"
+
 DB_STMT(stmt_subjects, "run_children_subjects", "itiiiit", "",
-	INTO_SUBJECT NEW_SUBJECT("k.subject", "?4", "'PENDING'", "?5", "?6", "?7")
-	" FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
+	INTO_SUBJECT NEW_SUBJECT("k.subject", "?4", "'PENDING'", "?5", "?6", "?7") KIDS FROM_N);
 
 /* Functions (definition_version 0) are due for workers, and not here. */
 DB_STMT(stmt_functions, "run_children_functions", "itiitti", "",
-	"INSERT INTO hx_function (subject, workspace, name, turn_at, retry, on_failure, due_at, timeout_ms)"
-	" SELECT k.subject, k.workspace, k.workflow, ?4, ?5, ?6, k.times_out_at, ?7"
-	" FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
+	INTO_FUNCTION("") " SELECT k.subject, k.workspace, k.workflow, ?4, ?5, ?6, k.times_out_at, ?7" KIDS FROM_N);
 
 DB_STMT(stmt_histories, "run_children_histories", "itit", "",
 	INTO_HISTORY " SELECT s.id, s.seq, '', s.status, s.version, s.fence, s.op, ?4, s.updated_at, s.head"
-	" FROM hx_run k JOIN hx_subject s ON s.id = k.subject WHERE k.parent = ?1 AND k.parent_step = ?2 AND k.parent_n >= ?3");
+	" FROM hx_run k JOIN hx_subject s ON s.id = k.subject" OF_STEP FROM_N);
 
 /*
  * What is a verb is found by the word itself (run_asked_source), and shifts the status as every verb does. To fail is for whoever
@@ -98,7 +97,6 @@ DB_STMT(stmt_no_more, "run_children_guard", "i", "i",
 	" AND NOT " RUN_IS_STOPPED("r.parent") /* mutant: made-under-cancel -> " AND r.parent IS NOT NULL" */
 );
 
-#define KIDS " FROM hx_run k WHERE k.parent = ?1 AND k.parent_step = ?2"
 /* The one that the others were stopped for, if it can be told. */
 #define FAILED_KIDS KIDS " AND k.child IN ('failed', 'cancelled')"
 #define FAILED_ONE                                                                                                     \

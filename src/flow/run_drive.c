@@ -245,10 +245,10 @@ static void apply(struct run_drive *d, const struct db_rows *rows)
 }
 
 /* The move is durable: rows are (version, fence), from the move itself or from its history row. */
-static void moved(struct run_drive *d, const struct answer *answer, const struct db_rows *rows)
+static void moved(struct run_drive *d, const struct answer *answer)
 {
 	d->took_over |= !d->holding && d->row.past;
-	apply(d, rows);
+	apply(d, &answer->result->rows[0]);
 	d->held = d->move.awaits.p && slice_is(d->move.awaits, RUN_AWAITS_PERSON);
 	d->brought_to_end = run_is_terminal(d->row.status);
 	d->knows = false;
@@ -339,7 +339,7 @@ static void take_moved(struct run_drive *d, const struct answer *answer)
 	const struct unit_result *result = answer->result;
 
 	if (result->verdict == UNIT_WON)
-		moved(d, answer, &result->rows[0]);
+		moved(d, answer);
 	else if (result->verdict == UNIT_LOST)
 		run_drive_lost(d, answer);
 	else if (result->verdict == UNIT_REFUSED || (d->move.sql && !is_of_the_store(result->error.code)))
@@ -350,15 +350,7 @@ static void take_moved(struct run_drive *d, const struct answer *answer)
 		rest_a_moment(d, answer);
 }
 
-static void take_looked_up(struct run_drive *d, const struct answer *answer)
-{
-	if (answer->result->verdict != UNIT_WON)
-		rest_a_moment(d, answer);
-	else if (answer->result->rows[0].n)
-		moved(d, answer, &answer->result->rows[0]);
-	else
-		move(d, answer); /* it did not land and cannot any more */
-}
+TASK_LOOKED_UP(take_looked_up, struct run_drive, rest_a_moment, moved, move);
 
 static void run_drive_take_acted(struct run_drive *d, const struct answer *answer)
 {

@@ -18,20 +18,18 @@ DB_STMT(stmt_new, "run_restart_of", "ii", "",
 
 /* ?4: positions of steps that are to be told the input of the run that has carried them out. */
 DB_STMT(stmt_steps, "run_restart_steps", "iiit", "",
-	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at, made_by, made_with)"
-	" SELECT ?2, t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at,"
+	INTO_STEP(", made_by, made_with") " SELECT ?2, t.position, t.status, t.attempt, t.output, t.started_at, t.completed_at,"
 	" coalesce(t.made_by, t.run)," /* mutant: undone-under-another-key -> " NULL," */
 	" coalesce(t.made_with, CASE WHEN t.position IN (SELECT CAST(value AS bigint) FROM {list4}) THEN r.input END)"
 	" FROM hx_run_step t JOIN hx_run r ON r.subject = t.run WHERE t.run = ?1 AND t.position < ?3");
 
 /* Those of the steps that pass, and what is a part of them. */
-DB_STMT(stmt_children, "run_restart_children", "iit", "",
-	"UPDATE hx_run SET parent = ?2 WHERE parent = ?1 AND parent_step IN (SELECT value FROM {list3})");
-
-DB_STMT(stmt_parts, "run_restart_parts", "ii", "", "UPDATE hx_run SET around = ?2 WHERE around = ?1");
+#define PASS(column) "UPDATE hx_run SET " column " = ?2 WHERE " column " = ?1"
+DB_STMT(stmt_children, "run_restart_children", "iit", "", PASS("parent") " AND parent_step IN (SELECT value FROM {list3})");
+DB_STMT(stmt_parts, "run_restart_parts", "ii", "", PASS("around"));
 
 DB_STMT(stmt_events, "run_restart_events", "ii", "",
-	"INSERT INTO hx_run_event (run, id, name, data, at) SELECT ?2, id, name, data, at FROM hx_run_event"
+	INTO_EVENT " SELECT ?2, id, name, data, at FROM hx_run_event"
 	" WHERE run = ?1 AND taken_by IS NULL AND name LIKE 'event %'");
 
 /* clang-format on */

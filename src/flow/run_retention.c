@@ -23,14 +23,10 @@
 	" AND (parent IS NULL OR EXISTS (SELECT 1 FROM hx_run p WHERE p.subject = hx_run.parent AND p.expired = 1))"
 
 DB_STMT(stmt_scan_expired, "run_scan_expired", "ii", "i",
-	/* The function is volatile on PostgreSQL: bare, it would be a filter over all runs that have ended. */
-	.sql = "SELECT subject FROM hx_run WHERE completed_at <= (SELECT hx_now_ms()) - ?1 AND expired = 0"
-	       " AND keep_until IS NULL" OF_NO_TREE
-	       " ORDER BY completed_at LIMIT ?2");
+	SCAN_ENDED("hx_run", " AND expired = 0 AND keep_until IS NULL" OF_NO_TREE));
 
 DB_STMT(stmt_scan_kept, "run_scan_kept", "ii", "i",
-	"SELECT subject FROM hx_run WHERE keep_until <= (SELECT hx_now_ms()) AND ?1 > 0 AND expired = 0 AND completed_at IS NOT NULL"
-	" ORDER BY keep_until LIMIT ?2");
+	SCAN_PAST("hx_run", "keep_until", " AND ?1 > 0 AND expired = 0 AND completed_at IS NOT NULL"));
 
 /* ?2: -1, by its own time alone. */
 DB_STMT(stmt_expire, "run_expire", "ii", "i",
@@ -40,7 +36,7 @@ DB_STMT(stmt_expire, "run_expire", "ii", "i",
 	" AND expired = 0"
 	" AND (keep_until <= hx_now_ms()" /* mutant: kept-too-short -> " AND (keep_until > 0" */
 	" OR (keep_until IS NULL AND ?2 >= 0 AND completed_at <= hx_now_ms() - ?2" OF_NO_TREE "))"
-	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))"
+	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND " SUBJECT_IS_OVER ")"
 	" RETURNING {ord}subject");
 
 DB_STMT(stmt_kept_children, "run_expire_children", "i", "",

@@ -4,10 +4,13 @@
 #include "flow/run_parts.h"
 #include "flow/sql_action.h"
 
+#define STANDS                                                                                                         \
+	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"  \
+	" started_at = coalesce(started_at, ?6)"
+#define WAITS_NOT ", awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL"
+
 DB_STMT(stmt_begun, "run_begun", "iiiiiitti", "",
-	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
-	" error = ?8, awaits = NULL, job = NULL, wait_until = NULL, due_at = NULL, unsettled_since = ?9,"
-	" started_at = coalesce(started_at, ?6){from} WHERE subject = ?1");
+	STANDS WAITS_NOT ", error = ?8, unsettled_since = ?9{from} WHERE subject = ?1");
 
 /*
  * An event that came before its wait makes the wait due, and so does the end of a job that came before this: looked for
@@ -15,9 +18,7 @@ DB_STMT(stmt_begun, "run_begun", "iiiiiitti", "",
  * is paused: due then, it would be looked at for ever. resume makes it due.)
  */
 DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti" "ti", "",
-	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, undo = ?5, step_started_at = ?6, step_status = ?7,"
-	" awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
-	" started_at = coalesce(started_at, ?6),"
+	STANDS ", awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
 	" due_at = CASE WHEN asked = 'fail' AND coalesce(?8, '') NOT IN ('job', 'person') AND EXISTS (SELECT 1 FROM hx_subject s"
 	" WHERE s.id = ?1 AND s.doubt = 0 AND s.status NOT IN ('PAUSED', 'CANCELLING')) THEN hx_now_ms()" /* the word came meanwhile */
 	" WHEN ?8 IS NULL THEN ?11"
@@ -45,8 +46,8 @@ DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti" "ti", "",
 DB_STMT(stmt_end, "run_end", "iiiitttii", "",
 	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
 	" step_started_at = ?9, stood_attempt = NULL, stood_started_at = NULL, stood_status = NULL, stood_error = NULL,"
-	" completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL, awaits = NULL, job = NULL,"
-	" wait_until = NULL, due_at = NULL, unsettled_since = NULL{from} WHERE subject = ?1");
+	" completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL" WAITS_NOT
+	", unsettled_since = NULL{from} WHERE subject = ?1");
 
 /* Once, by the move that begins to compensate. */
 DB_STMT(stmt_stood, "run_stood", "iiitt", "",
@@ -54,8 +55,7 @@ DB_STMT(stmt_stood, "run_stood", "iiitt", "",
 	" WHERE subject = ?1");
 
 DB_STMT(stmt_step, "run_step_ended", "iititii", "",
-	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
-	" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7{from}");
+	INTO_STEP("") " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7{from}");
 
 DB_STMT(stmt_undone, "run_step_undone", "iii", "",
 	"UPDATE hx_run_step SET undone_at = ?3{from} WHERE run = ?1 AND position = ?2"

@@ -595,19 +595,10 @@ static void run_verb_forget(void *copy)
 	v->stamp = (struct stamp){0};
 }
 
-static const struct task_shape restart_shape = SHAPE(struct run_restart, NULL,
-	PART(MADE, struct run_restart, subject),
-	PART(SLICE, struct run_restart, requester, traceparent, input, positions, parents));
-
-static const struct task_shape migration_shape = SHAPE(struct run_migration, NULL,
-	PART(SLICE, struct run_migration, renames, requester),
-	PART(SLICE, struct run_migration, runs, positions, names, renamed, reason, attributes),
-	PART(TEXT, struct run_migration, misfit));
-
 static const struct task_shape run_verb_shape = SHAPE(struct run_verb, run_verb_forget,
 	PART(TEXT, struct run_verb, detail, status),
-	PART_WITH(INNER, struct run_verb, restart, &restart_shape),
-	PART_WITH(INNER, struct run_verb, migration, &migration_shape),
+	PART_WITH(INNER, struct run_verb, restart, &run_restart_shape),
+	PART_WITH(INNER, struct run_verb, migration, &run_migration_shape),
 	PART(MADE, struct run_verb, subject),
 	PART_WITH(INNER, struct run_verb, row, &run_row_shape),
 	PART(TEXT, struct run_verb, to),

@@ -28,8 +28,7 @@ DB_STMT(stmt_anew, "run_verb_anew", "iiiiii", "",
 );
 
 DB_STMT(stmt_step_done, "run_verb_step_done", "iiitii", "",
-	"INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
-	" VALUES (?1, ?2, 'COMPLETED', ?3, ?4, ?5, ?6)");
+	INTO_STEP("") " VALUES (?1, ?2, 'COMPLETED', ?3, ?4, ?5, ?6)");
 
 DB_STMT(stmt_undone, "run_verb_undone", "iii", "",
 	"UPDATE hx_run_step SET undone_at = ?3 WHERE run = ?1 AND position = ?2"
@@ -38,7 +37,7 @@ DB_STMT(stmt_undone, "run_verb_undone", "iii", "",
 
 /* The shift before it has won by the version, so its id is not there yet. */
 DB_STMT(stmt_event, "run_verb_event", "ittti", "",
-	"INSERT INTO hx_run_event (run, id, name, data, at) VALUES (?1, ?2, ?3, ?4, ?5)");
+	INTO_EVENT " VALUES (?1, ?2, ?3, ?4, ?5)");
 
 DB_STMT(stmt_seen, "run_verb_seen", "ittt", "t",
 	"SELECT id FROM hx_run_event WHERE run = ?1"

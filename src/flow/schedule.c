@@ -32,11 +32,13 @@ DB_STMT(stmt_open, "schedule_read_open", "ii", "ii",
 	"SELECT subject, kind FROM (SELECT o.subject AS subject, t.kind AS kind, t.status AS status " SCHEDULE_OPENED "?1"
 	" LIMIT " SCHEDULE_OPEN_MAX ") AS slice ORDER BY CASE WHEN status = 'CANCELLING' THEN 1 ELSE 0 END, subject LIMIT ?2");
 
+/* It is as it was read: ?1 subject   ?2 revision. */
+#define SET_SCHEDULE(what) "UPDATE hx_schedule SET revision = revision + 1, " what " WHERE subject = ?1"
+
 /* ?3 slot   ?4 due   ?5 started   ?6 skipped   ?7 missed   ?8 last slot   ?9 last at   ?10 last run */
 DB_STMT(stmt_move, "schedule_move", "iiiiiiiiii", "i",
-	"UPDATE hx_schedule SET revision = revision + 1, slot_at = ?3, due_at = ?4, started = started + ?5,"
-	" skipped = skipped + ?6, missed = missed + ?7, last_slot = coalesce(?8, last_slot), last_at = coalesce(?9, last_at),"
-	" last_run = coalesce(?10, last_run){from} WHERE subject = ?1"
+	SET_SCHEDULE("slot_at = ?3, due_at = ?4, started = started + ?5, skipped = skipped + ?6, missed = missed + ?7,"
+	" last_slot = coalesce(?8, last_slot), last_at = coalesce(?9, last_at), last_run = coalesce(?10, last_run){from}")
 	" AND revision = ?2" /* mutant: schedule-revision -> " AND ?2 >= 0" */
 	" RETURNING {ord}revision");
 
@@ -49,18 +51,19 @@ DB_STMT(stmt_ended, "schedule_ended", "i", "",
 
 DB_STMT(stmt_opened, "schedule_opened", "ii", "", "INSERT INTO hx_schedule_open (schedule, subject) VALUES (?1, ?2)");
 
+#define INTO_SLOT "INSERT INTO hx_schedule_slot (schedule, slot_at, backfill)"
+#define IF_NEW " ON CONFLICT (schedule, slot_at) DO NOTHING"
+
 DB_STMT(stmt_wait, "schedule_wait", "ii", "",
-	"INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) VALUES (?1, ?2, 0) ON CONFLICT (schedule, slot_at) DO NOTHING");
+	INTO_SLOT " VALUES (?1, ?2, 0)" IF_NEW);
 
 DB_STMT(stmt_waited, "schedule_waited", "ii", "", "DELETE FROM hx_schedule_slot WHERE schedule = ?1 AND slot_at = ?2");
 
 DB_STMT(stmt_replace, "schedule_replace", "i", "", "DELETE FROM hx_schedule_slot WHERE schedule = ?1 AND backfill = 0");
 
 DB_STMT(stmt_add_slots, "schedule_add_slots", "iti", "",
-	"INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) SELECT ?1, value, ?3 FROM json_each(?2) WHERE true"
-	" ON CONFLICT (schedule, slot_at) DO NOTHING",
-	.pg_sql = "INSERT INTO hx_schedule_slot (schedule, slot_at, backfill) SELECT ?1, r::text::bigint, ?3"
-		  " FROM json_array_elements(?2::json) AS r ON CONFLICT (schedule, slot_at) DO NOTHING");
+	INTO_SLOT " SELECT ?1, value, ?3 FROM json_each(?2) WHERE true" IF_NEW,
+	.pg_sql = INTO_SLOT " SELECT ?1, r::text::bigint, ?3 FROM json_array_elements(?2::json) AS r" IF_NEW);
 
 DB_STMT(stmt_room, "schedule_room", "ti", "i",
 	"SELECT 1 WHERE (SELECT count(*) FROM hx_schedule WHERE workspace = ?1) < ?2");
@@ -70,8 +73,7 @@ DB_STMT(stmt_create, "schedule_create", "itttiiiiit", "",
 	" VALUES (?1, ?2, ?3, ?4, ?10, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (workspace, name) DO NOTHING");
 
 DB_STMT(stmt_change, "schedule_change", "iitiiitii", "",
-	"UPDATE hx_schedule SET revision = revision + 1, text = ?3, paused = ?4, slot_at = ?5, due_at = ?6, requester = ?7,"
-	" updated_at = ?8, missed = ?9 WHERE subject = ?1"
+	SET_SCHEDULE("text = ?3, paused = ?4, slot_at = ?5, due_at = ?6, requester = ?7, updated_at = ?8, missed = ?9")
 	" AND revision = ?2" /* mutant: schedule-change-revision -> " AND ?2 >= 0" */
 );
 
@@ -81,11 +83,10 @@ DB_STMT(stmt_delete, "schedule_delete", "ii", "",
 DB_STMT(stmt_delete_slots, "schedule_delete_slots", "i", "", "DELETE FROM hx_schedule_slot WHERE schedule = ?1");
 DB_STMT(stmt_delete_open, "schedule_delete_open", "i", "", "DELETE FROM hx_schedule_open WHERE schedule = ?1");
 
-DB_STMT(stmt_due_now, "schedule_due_now", "ii", "",
-	"UPDATE hx_schedule SET revision = revision + 1, due_at = hx_now_ms() WHERE subject = ?1 AND revision = ?2");
+DB_STMT(stmt_due_now, "schedule_due_now", "ii", "", SET_SCHEDULE("due_at = hx_now_ms()") " AND revision = ?2");
 
 DB_STMT(stmt_triggered, "schedule_triggered", "iiii", "",
-	"UPDATE hx_schedule SET revision = revision + 1, last_at = ?3, last_run = ?4 WHERE subject = ?1 AND revision = ?2");
+	SET_SCHEDULE("last_at = ?3, last_run = ?4") " AND revision = ?2");
 
 DB_STMT(stmt_find_job, "schedule_find_job", "tt", "i",
 	"SELECT subject FROM hx_job WHERE workspace = ?1 AND queue = '" JOB_QUEUE_AFTER_EFFECTS "' AND job_key = ?2");

@@ -4,7 +4,10 @@
 #include "flow/batch.h"
 #include "flow/batch_lead.h"
 #include "flow/batch_tenure.h"
+#include "flow/batch_verb.h"
 #include "flow/run.h"
+#include "flow/run_migrate.h"
+#include "flow/run_restart.h"
 #include "flow/slot.h"
 
 const struct task_shape stamp_shape = SHAPE(struct stamp, NULL, PART(OP, struct stamp, op));
@@ -36,6 +39,15 @@ const struct task_shape run_row_shape = SHAPE(struct run_row, NULL,
 	PART(TEXT, struct run_row, job_status),
 	PART(SLICE, struct run_row, job_output, job_error));
 
+const struct task_shape run_restart_shape = SHAPE(struct run_restart, NULL,
+	PART(MADE, struct run_restart, subject),
+	PART(SLICE, struct run_restart, requester, traceparent, input, positions, parents));
+
+const struct task_shape run_migration_shape = SHAPE(struct run_migration, NULL,
+	PART(SLICE, struct run_migration, renames, requester),
+	PART(SLICE, struct run_migration, runs, positions, names, renamed, reason, attributes),
+	PART(TEXT, struct run_migration, misfit));
+
 const struct task_shape rate_shape = SHAPE(struct rate, NULL, PART(SLICE, struct rate, key, action));
 const struct task_shape slot_shape = SHAPE(struct slot, NULL, PART(SLICE, struct slot, key, action));
 
@@ -55,6 +67,10 @@ const struct task_shape batch_row_shape = SHAPE(struct batch_row, NULL,
 
 const struct task_shape batch_call_item_shape = SHAPE(struct batch_call_item, NULL,
 	PART(SLICE, struct batch_call_item, input, output, about));
+
+const struct task_shape batch_item_row_shape = SHAPE(struct batch_item_row, NULL,
+	PART(TEXT, struct batch_item_row, status),
+	PART(SLICE, struct batch_item_row, decision, input, output, late, error));
 
 const struct task_shape batch_seen_shape = SHAPE(struct batch_seen, NULL, PART(SLICE, struct batch_seen, why));
 

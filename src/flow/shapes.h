@@ -14,6 +14,8 @@ static inline int64_t shape_rest(int64_t rest_ms)
 }
 
 extern const struct task_shape run_row_shape;
+extern const struct task_shape run_restart_shape;
+extern const struct task_shape run_migration_shape;
 extern const struct task_shape run_stood_shape;
 extern const struct task_shape run_done_shape;
 extern const struct task_shape slot_shape;
@@ -21,5 +23,6 @@ extern const struct task_shape rate_shape;
 extern const struct task_shape batch_hold_shape;
 extern const struct task_shape batch_row_shape;
 extern const struct task_shape batch_call_item_shape;
+extern const struct task_shape batch_item_row_shape;
 extern const struct task_shape batch_seen_shape;
 extern const struct task_shape batch_tenure_shape;

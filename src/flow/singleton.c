@@ -4,12 +4,10 @@
 #include "flow/run.h"
 #include "flow/slot.h"
 
-#define IS_OVER "s.status IN ('COMPLETED', 'FAILED', 'CANCELLED')"
-
 DB_STMT(stmt_take, "singleton_take", "ii", "",
 	"INSERT INTO hx_singleton (name, run) SELECT ?1, ?2"
 	" WHERE NOT EXISTS (SELECT 1 FROM hx_singleton h JOIN hx_subject s ON s.id = h.run WHERE h.name = ?1"
-	" AND NOT " IS_OVER ")" /* mutant: singleton-not-asked -> " AND 1 = 0)" */
+	" AND NOT " SUBJECT_IS_OVER ")" /* mutant: singleton-not-asked -> " AND 1 = 0)" */
 );
 
 DB_STMT(stmt_join, "singleton_join", "ii", "",
@@ -18,7 +16,7 @@ DB_STMT(stmt_join, "singleton_join", "ii", "",
 DB_STMT(stmt_sweep, "singleton_sweep", "ii", "",
 	"DELETE FROM hx_singleton WHERE name = ?1 AND run <> ?2"
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = hx_singleton.run"
-	" AND " IS_OVER ")"
+	" AND " SUBJECT_IS_OVER ")"
 );
 
 DB_STMT_DROP(stmt_forget, "singleton_forget", "hx_singleton", "run");
@@ -28,7 +26,7 @@ DB_STMT(stmt_find, "singleton_find", "ttii", "it",
 	"SELECT r.subject, r.workflow FROM hx_run r WHERE r.subject = coalesce("
 	"(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2),"
 	" (SELECT h.run FROM hx_singleton h JOIN hx_subject s ON s.id = h.run WHERE h.name = ?3"
-	" AND (?4 = 1 OR NOT " IS_OVER ") ORDER BY CASE WHEN " IS_OVER " THEN 1 ELSE 0 END, h.run DESC LIMIT 1))");
+	" AND (?4 = 1 OR NOT " SUBJECT_IS_OVER ") ORDER BY CASE WHEN " SUBJECT_IS_OVER " THEN 1 ELSE 0 END, h.run DESC LIMIT 1))");
 
 int64_t singleton_name(const struct limits *limits, struct slice workspace, const char *workflow, struct slice input,
 		       struct arena *arena)

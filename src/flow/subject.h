@@ -54,6 +54,32 @@ static inline int64_t subject_end_topic(int64_t subject)
 	X(P##_OWNER, TEXT, owner, "s.owner")                                                                           \
 	X(P##_UNTIL, INT, until, "s.until")                                                                            \
 	X(P##_PAST, FLAG, past, SUBJECT_IS_PAST)
+/* And all that is the same of every noun which somebody starts: `a` is its table in the statement, with a dot. */
+#define STARTED_FIELDS(X, P, a, key_column)                                                                            \
+	X(P##_SUBJECT, INT, subject, a "subject")                                                                      \
+	SUBJECT_FIELDS(X, P)                                                                                           \
+	X(P##_WORKSPACE, TEXT, workspace, a "workspace")                                                               \
+	X(P##_KEY, TEXT, key, a key_column)                                                                            \
+	X(P##_REQUESTER, TEXT, requester, a "requester")                                                               \
+	X(P##_TRACE, TEXT, trace, a "trace")                                                                           \
+	X(P##_ATTRIBUTES, TEXT, attributes, a "attributes")                                                            \
+	X(P##_ERROR, TEXT, error, a "error")                                                                           \
+	X(P##_DUE_AT, INT, due_at, a "due_at")                                                                         \
+	X(P##_CREATED_AT, INT, created_at, a "created_at")                                                             \
+	X(P##_STARTED_AT, INT, started_at, a "started_at")                                                             \
+	X(P##_COMPLETED_AT, INT, completed_at, a "completed_at")                                                       \
+	X(P##_EXPIRED, FLAG, expired, a "expired")
+
+/* It has come to its end, and only a person brings it back. */
+#define SUBJECT_IS_OVER "s.status IN ('COMPLETED', 'FAILED', 'CANCELLED')"
+/*
+ * Those of a table whose time is over, ?2 of them, the oldest first. The function is volatile on PostgreSQL: bare, it would be a filter
+ * over all that have such a time.
+ */
+#define SCAN_PAST(table, time, more)                                                                                   \
+	"SELECT subject FROM " table " WHERE " time " <= (SELECT hx_now_ms())" more " ORDER BY " time " LIMIT ?2"
+/* That have ended ?1 ms ago. */
+#define SCAN_ENDED(table, more) SCAN_PAST(table, "completed_at", " - ?1" more)
 
 /* Who writes, when, in which unit. */
 struct stamp {

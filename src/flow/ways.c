@@ -108,3 +108,8 @@ const char *ways_status(const struct ways *ways, struct slice text)
 		status++;
 	return *status;
 }
+
+bool ways_have_ended(const struct ways *ways, struct slice status)
+{
+	return !ways_status(ways, status) || ways_is_terminal(ways, status);
+}

@@ -34,5 +34,7 @@ bool ways_lead(const struct ways *ways, const char *by, struct slice from, struc
 /* Does anything lead on from there? */
 bool ways_go_on(const struct ways *ways, struct slice from);
 bool ways_is_terminal(const struct ways *ways, struct slice status);
+/* The same, for whoever waits: for one that we do not know there is nothing to wait for either. */
+bool ways_have_ended(const struct ways *ways, struct slice status);
 /* The constant that has this text; NULL: none. */
 const char *ways_status(const struct ways *ways, struct slice text);

@@ -63,6 +63,22 @@
 	}                                                                                                              \
 	static void name(type *task_, const struct answer *answer)
 
+/*
+ * A `take` of a look for a unit whose answer was lost: the store did not tell, it has landed (its row is rows[0]), or it did not and
+ * cannot any more.
+ */
+#define TASK_LOOKED_UP(name, type, untold, landed, absent)                                                             \
+	static void name(type *task_, const struct answer *answer)                                                     \
+	{                                                                                                              \
+		if (answer->result->verdict != UNIT_WON)                                                               \
+			untold(task_, answer);                                                                         \
+		else if (answer->result->rows[0].n)                                                                    \
+			landed(task_, answer);                                                                         \
+		else                                                                                                   \
+			absent(task_, answer);                                                                         \
+	}                                                                                                              \
+	static void name(type *task_, const struct answer *answer)
+
 /* The rest are members of struct task_kind. `struct task` is the first member of the type. */
 #define TASK_KIND(kind_, name_, type, states, ...)                                                                     \
 	static void kind_##_take(struct task *task, const struct answer *answer)                                       \
