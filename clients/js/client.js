@@ -73,50 +73,50 @@ export class Api {
   }
 }
 
+// What the API has, by its name here: a * is an argument; after those comes one more, the query of a GET, the body of all others.
+const run = "workflow-runs/*", job = "jobs/*";
+const routes = {
+  show: `GET ${run}`, list: "GET workflow-runs", cancel: `POST ${run}/cancel`, retry: `POST ${run}/retry`, pause: `POST ${run}/pause`,
+  resume: `POST ${run}/resume`, resolve: `POST ${run}/steps/*/resolve`, schedule: "PUT schedules/*",
+  batches: { show: "GET batches/*", items: "GET batches/*/items", cancel: "POST batches/*/cancel", accept: "POST batches/*/items/*/accept" },
+  entities: { create: "POST entities/*", show: "GET entities/*/*", list: "GET entities/*", fire: "POST entities/*/*/steps/*" },
+  jobs: { list: "GET jobs", claim: "POST jobs/claim", heartbeat: `POST ${job}/heartbeat`, complete: `POST ${job}/complete`, fail: `POST ${job}/fail`,
+    redrive: `POST ${job}/redrive` },
+};
 const over = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
-const query = (o) => { const q = new URLSearchParams(Object.entries(o ?? {}).filter(([, v]) => v != null)).toString(); return q && "?" + q; };
 
 export function connect(options) {
-  const api = new Api(options), get = (path, q) => api.call("GET", path + query(q)), post = (path, body, o) => api.call("POST", path, body, o);
-  const run = (id, verb = "") => `workflow-runs/${encode(id)}${verb}`, verb = (name) => (id, body) => post(run(id, "/" + name), body);
-  const wait = (path, timeout) => (async (until) => {
-    for (;;) {
-      const left = Math.min(20000, until - clock()), it = await api.call("GET", `${path}?wait=${Math.max(1, Math.floor(left))}ms`);
+  const api = new Api(options), call = (...all) => api.call(...all);
+  const bind = (route) => {
+    if (typeof route === "object") return Object.fromEntries(Object.entries(route).map(([name, inner]) => [name, bind(inner)]));
+    const [method, path] = route.split(" ");
+    return (...args) => {
+      const at = path.replace(/\*/g, () => encode(args.shift())), given = Object.entries(args[0] ?? {}).filter(([, v]) => v != null);
+      return method === "GET" ? call(method, given.length ? `${at}?${new URLSearchParams(given)}` : at) : call(method, at, ...args);
+    };
+  };
+  const client = { ...bind(routes), call, close: () => api.agent.destroy() }, { batches, jobs } = client;
+  const wait = (show) => async (id, { timeout } = {}) => {
+    for (const until = clock() + (timeout == null ? Infinity : duration(timeout)); ; ) {
+      const it = await show(id, { wait: `${Math.max(1, Math.floor(Math.min(20000, until - clock())))}ms` });
       if (over.has(it.status) || clock() >= until) return it;
     }
-  })(clock() + (timeout == null ? Infinity : duration(timeout)));
-  const entity = (workflow, id) => `entities/${encode(workflow)}/${encode(id)}`;
-  return {
-    call: (method, path, body, o) => api.call(method, path, body, o), close: () => api.agent.destroy(),
-    async start(fn, input = {}, { key = randomUUID(), signal } = {}) {
-      const said = await post("workflow-runs", { definitionId: fn.name ?? fn, input, idempotencyKey: key, ...(signal && { signal: { id: randomUUID(), ...signal } }) });
-      return { ...said.run, created: said.created };
-    },
-    show: (id) => get(run(id)), list: (q) => get("workflow-runs", q),
-    wait: (id, { timeout } = {}) => wait(run(id), timeout),
-    async result(id, o) { // the output, or an error
-      const it = await wait(run(id), o?.timeout);
-      if (it.status === "COMPLETED") return it.output;
-      throw Object.assign(new Error(`${id} is ${it.status}${it.error ? ": " + (it.error.message ?? JSON.stringify(it.error)) : ""}`), { run: it });
-    },
-    signal: (id, event, data, o = {}) => post(run(id, "/events/" + encode(event)), { id: o.id ?? randomUUID(), ...(data !== undefined && { data }) }),
-    approve: (id, step, o = {}) => post(run(id, "/approvals/" + encode(step)), { decision: "approve", ...o }),
-    resolve: (id, step, o) => post(run(id, `/steps/${encode(step)}/resolve`), o),
-    cancel: verb("cancel"), retry: verb("retry"), pause: verb("pause"), resume: verb("resume"),
-    schedule: (name, spec) => api.call("PUT", "schedules/" + encode(name), spec),
-    batches: {
-      start: ({ key = randomUUID(), ...spec }) => post("batches", { idempotencyKey: key, ...spec }), show: (id) => get("batches/" + encode(id)),
-      wait: (id, o) => wait("batches/" + encode(id), o?.timeout), items: (id, q) => get(`batches/${encode(id)}/items`, q),
-      cancel: (id) => post(`batches/${encode(id)}/cancel`), accept: (id, n, o) => post(`batches/${encode(id)}/items/${n}/accept`, o),
-    },
-    entities: {
-      create: (workflow, o) => post("entities/" + encode(workflow), o), show: (workflow, id) => get(entity(workflow, id)),
-      list: (workflow, q) => get("entities/" + encode(workflow), q), fire: (workflow, id, step, o) => post(`${entity(workflow, id)}/steps/${encode(step)}`, o),
-    },
-    jobs: {
-      push: (queue, payload, { key = randomUUID(), ...o } = {}) => post("jobs", { queue, payload, key, ...o }), list: (q) => get("jobs", q),
-      claim: (o) => api.call("POST", "jobs/claim", o), redrive: (id) => post(`jobs/${encode(id)}/redrive`),
-      heartbeat: (id, o) => post(`jobs/${encode(id)}/heartbeat`, o), complete: (id, o) => post(`jobs/${encode(id)}/complete`, o), fail: (id, o) => post(`jobs/${encode(id)}/fail`, o),
-    },
   };
+  client.wait = wait(client.show);
+  batches.wait = wait(batches.show);
+  client.start = async (fn, input = {}, { key = randomUUID(), signal } = {}) => {
+    const event = signal && { signal: { id: randomUUID(), ...signal } };
+    const said = await call("POST", "workflow-runs", { definitionId: fn.name ?? fn, input, idempotencyKey: key, ...event });
+    return { ...said.run, created: said.created };
+  };
+  client.result = async (id, o) => { // the output, or an error
+    const it = await client.wait(id, o), { status, error } = it;
+    if (status === "COMPLETED") return it.output;
+    throw Object.assign(new Error(`${id} is ${status}${error ? ": " + (error.message ?? JSON.stringify(error)) : ""}`), { run: it });
+  };
+  client.signal = (id, event, data, o = {}) => call("POST", `workflow-runs/${encode(id)}/events/${encode(event)}`, { id: o.id ?? randomUUID(), data });
+  client.approve = (id, step, o) => call("POST", `workflow-runs/${encode(id)}/approvals/${encode(step)}`, { decision: "approve", ...o });
+  batches.start = ({ key = randomUUID(), ...spec }) => call("POST", "batches", { idempotencyKey: key, ...spec });
+  jobs.push = (queue, payload, { key = randomUUID(), ...o } = {}) => call("POST", "jobs", { queue, payload, key, ...o });
+  return client;
 }

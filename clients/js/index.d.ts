@@ -117,16 +117,22 @@ export interface TestOptions<I> {
   events?: Record<string, unknown>;
   approvals?: Record<string, { decision?: "approve" | "reject"; by?: string; comment?: string }>;
   functions?: readonly Fn<any, any>[];
-  /** false: it is not killed at each of its calls. */
-  crash?: boolean;
+  /** false: once, as it should be. "once": its worker dies at each of its places, and never goes on. Default: every order of two workers. */
+  crash?: boolean | "once";
+  /** Called before each run: puts back what the fakes remember. */
+  fresh?: () => void;
+  /** What the effects have come to, as JSON: it has to be the same each time. */
+  world?: () => unknown;
   /** Its output may differ (times, random numbers). */
   loose?: boolean;
   timeout?: number;
   /** The program; default HAPAX, else hapax. */
   hapax?: string;
 }
-/** Runs it against an engine in memory, without waiting for its sleeps; then once for each of its calls, killed before and after it. */
-export function test<I, O>(fn: Fn<I, O>, options?: TestOptions<I>): Promise<{ status: string; output: O; error: unknown; effects: string[]; crashes: number }>;
+/** What came of it, and how often: calls of the journal, places at which its worker has died, orders of two workers with those. */
+export interface Tested<O> { status: string; output: O; error: unknown; effects: string[]; exchanges: number; crashes: number; orders: number }
+/** Runs it against an engine in memory, without waiting for its sleeps; then once for each order of two workers. */
+export function test<I, O>(fn: Fn<I, O>, options?: TestOptions<I>): Promise<Tested<O>>;
 
 /** A step that throws it is not tried again. */
 export class Final extends Error {}

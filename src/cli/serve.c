@@ -42,6 +42,7 @@
 #define ARENA_BYTES_MAX (1u << 30)
 #define DRAIN_MS 10000
 #define IN_MEMORY "sqlite::memory:"
+#define TEST_SWEEP_MS 5 /* where time is skipped, nobody waits a second to see a lease end */
 #define DEV_CONFIG "hapax.json"
 #define DEV_WORKFLOWS "workflows"
 #define DEV_SETTLE_MS 100 /* an editor writes several times */
@@ -122,6 +123,7 @@ static enum hx_code start_engine(struct serve *s, const struct command_args *arg
 		.loopback_allowed = s->api.loopback,
 		.natives = &s->natives,
 		.clock = s->api.test_clock ? &s->test_clock.clock : &s->clock.clock,
+		.sweep_ms = s->api.test_clock ? TEST_SWEEP_MS : 0,
 		.log = &s->log,
 	};
 	enum hx_code code = engine_new(&options, &s->findings, &s->api.engine, err);

@@ -221,7 +221,7 @@ static enum hx_code start_services(struct engine *e, struct hx_error *err)
 	}
 	if (!code)
 		code = retention_start(&e->parts, &e->retention, err);
-	if (!code && janitors_start(&e->janitors, &e->parts))
+	if (!code && janitors_start(&e->janitors, &e->parts, e->options.sweep_ms))
 		code = error_set(err, HX_INTERNAL, "the janitors cannot be started");
 	if (!code)
 		code = start_sentinel(e, err);

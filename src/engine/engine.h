@@ -57,6 +57,7 @@ struct engine_options {
 	bool natives_all;              /* also those that the store has may name no other (definition_natives.c) */
 	size_t native_slots;           /* so many functions run at once; 0: the port's default */
 	struct clock *clock;
+	int64_t sweep_ms; /* how often the engine's own janitor looks; 0: by the lease */
 	struct log *log;
 };
 

@@ -336,14 +336,14 @@ static int64_t own_every_ms(int64_t lease_ms)
 						       : quarter_ms;
 }
 
-enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts *parts)
+enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts *parts, int64_t sweep_ms)
 {
 	const struct config *config = parts->config;
 	enum hx_code code;
 
 	*janitors = (struct janitors){.parts = parts, .config = config, .lapses = {.parts = parts}};
 	pthread_mutex_init(&janitors->mutex, NULL);
-	code = janitors_add(janitors, /* module= */ NULL, own_every_ms(config->lease_ms));
+	code = janitors_add(janitors, /* module= */ NULL, sweep_ms ? sweep_ms : own_every_ms(config->lease_ms));
 	for (size_t i = 0; i < config->modules_n && !code; i++)
 		if (is_swept_here(&config->modules[i]))
 			code = janitors_add(janitors, config->modules[i].name, config->modules[i].janitor.every_ms);

@@ -31,8 +31,9 @@ struct janitors {
 	struct lapses lapses;
 };
 
-/* Starts them all. */
-enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts *parts) HX_MUST_CHECK;
+/* Starts them all; sweep_ms: how often the engine's own looks, 0: by the lease of the configuration. */
+enum hx_code janitors_start(struct janitors *janitors, const struct engine_parts *parts,
+			    int64_t sweep_ms) HX_MUST_CHECK;
 /*
  * Another configuration, in two steps, between which it may turn out that it cannot be: all that needs memory, and nothing that can
  * fail. A janitor that is to sweep at another pace is another janitor; the one before ends with its next sweep, which harms

@@ -19,6 +19,36 @@ const bad = hapax.function("bad", async (ctx) => { await ctx.step("a", () => 1);
 try { await hapax.test(bad); } catch (error) { words = error.message; }
 ok("what differs in a replay is found", /^killed .* its output is/.test(words), words);
 
+// Every order is tried: what the effects of two steps come to, as they should, told by a model of the two workers, against what was seen.
+// The first worker's places: the effect of a, before call 1, after it, and the same of b. The second does what is not in the journal by then.
+function model() {
+  const all = [];
+  for (let at = 0; at < 6; at++) {
+    const done = "ab".slice(0, Math.ceil(at / 3)).split(""), told = at < 2 ? 0 : at < 5 ? 1 : 2; // executed by the first; in the journal
+    const late = { 0: "a", 2: "b", 3: "b" }[at] ?? "", second = ["a", "call", "b", "call"].slice(2 * told), played = (list) => [...done, ...list].filter((x) => x && x !== "call").join("");
+    all.push(played(second));
+    for (let j = 0; j <= second.length; j++) all.push(played([...second.slice(0, j), late, ...second.slice(j)]));
+  }
+  return all.sort().join(" ");
+}
+const seen = [], told = [];
+const two = hapax.function("two", async (ctx) => { for (const s of ["a", "b"]) await ctx.step(s, () => { seen.push(s); }); });
+const tried = await hapax.test(two, { fresh: () => seen.splice(0), world: () => { told.push(seen.join("")); return null; } });
+ok("every order of two workers is tried", tried.exchanges === 2 && tried.crashes === 6 && tried.orders === 26 && told.slice(1).sort().join(" ") === model(),
+  JSON.stringify(tried) + told.slice(1).sort().join(" "));
+
+// Mistakes that are planted. A write that is late undoes what came after it: only a worker that goes on after its time shows that.
+let status, balance, words2 = {};
+const found = async (fn, o) => hapax.test(fn, o).then(() => "nothing", (error) => error.message);
+const parcel = hapax.function("parcel", async (ctx) => { for (const s of ["packed", "shipped"]) await ctx.step(s, () => { status = s; }); });
+const late = { fresh: () => (status = null), world: () => status };
+words2.once = await found(parcel, { ...late, crash: "once" });
+words2.late = await found(parcel, late);
+ok("a late write is found, and only in the order of two workers", words2.once === "nothing" && /^held before the effect of packed, .* the world/.test(words2.late), JSON.stringify(words2));
+const pay = hapax.function("pay", async (ctx) => { await ctx.step("charge", () => { balance -= 10; }); });
+const charged = await found(pay, { fresh: () => (balance = 100), world: () => balance, crash: "once" });
+ok("a service that does not look at the key is found", /^killed before call 1: it left the world as 80, and 90 without/.test(charged), charged);
+
 // A worker that dies with the very last call of a run is not replaced when the run has ended meanwhile: nobody would ever stop that one.
 const { Api } = await import("./node_modules/hapax/client.js"), { call, once } = Api.prototype;
 let claims = 0;

@@ -36,6 +36,10 @@ def encode(text):
     return urllib.parse.quote(text, safe="")
 
 
+def new_key():
+    return str(uuid.uuid4())
+
+
 def _speaks(sock):
     with selectors.DefaultSelector() as it:
         it.register(sock, selectors.EVENT_READ)
@@ -96,44 +100,61 @@ class Api:
     def call(self, method, path, body=None, idempotency_key=None):
         if method == "GET":
             return self.text(method, path)
-        return self.text(method, path, json.dumps(body or {}), {"Idempotency-Key": idempotency_key or str(uuid.uuid4())})
+        return self.text(method, path, json.dumps(body or {}), {"Idempotency-Key": idempotency_key or new_key()})
 
 
-def _query(given):
-    q = urllib.parse.urlencode({k: v for k, v in given.items() if v is not None})
-    return "?" + q if q else ""
+# What the API has, by its name here: arguments are those of the path, then those that are named after it; all others are named, and the
+# query of a GET, or members of the body.
+_RUN, _ENTITY, _BATCH = "workflow-runs/{id}", "entities/{workflow}/{id}", "batches/{id}"
+ROUTES = {
+    "show": "GET " + _RUN, "list": "GET workflow-runs", "resolve": "POST " + _RUN + "/steps/{step}/resolve outcome", "schedule": "PUT schedules/{name}",
+    "cancel": "POST " + _RUN + "/cancel", "retry": "POST " + _RUN + "/retry", "pause": "POST " + _RUN + "/pause", "resume": "POST " + _RUN + "/resume",
+    "batch_show": "GET " + _BATCH, "batch_items": "GET " + _BATCH + "/items", "batch_cancel": "POST " + _BATCH + "/cancel",
+    "entity_create": "POST entities/{workflow} id data", "entity_list": "GET entities/{workflow}", "entity_show": "GET " + _ENTITY,
+    "entity_fire": "POST " + _ENTITY + "/steps/{step}", "job_list": "GET jobs",
+}
+
+
+def _method(route):
+    method, path, *more = route.split()
+    holes = re.findall(r"{(\w+)}", path)
+
+    def call(self, /, *args, **given):
+        given.update(zip(holes + more, args))
+        if len(args) > len(holes + more) or not given.keys() >= set(holes):
+            raise TypeError("it takes %s" % ", ".join(holes + more))
+        at = path.format(**{hole: encode(given.pop(hole)) for hole in holes})
+        if method != "GET":
+            return self.call(method, at, given)
+        query = urllib.parse.urlencode({k: v for k, v in given.items() if v is not None})
+        return self.call(method, at + ("?" + query if query else ""))
+    return call
 
 
 class Client:
-    """start, show, wait, signal, cancel, batches, entities, jobs. What changes something has a key, and can be sent again."""
+    """start, show, wait, signal, cancel, batches, entities, jobs (ROUTES). What changes something has a key, and can be sent again."""
 
     def __init__(self, **connection):
         self.api = Api(**connection)
         self.call = self.api.call
 
-    def _wait(self, path, timeout):
+    def _wait(self, show, id, timeout):
         until = time.monotonic() + (duration(timeout) / 1000 if timeout else 1e9)
         while True:
-            left = max(1, min(20000, int(1000 * (until - time.monotonic()))))
-            it = self.call("GET", "%s?wait=%dms" % (path, left))
+            it = show(id, wait="%dms" % max(1, min(20000, int(1000 * (until - time.monotonic())))))
             if it["status"] in OVER or time.monotonic() >= until:
                 return it
 
-    def start(self, function, input=None, key=None, signal=None):
-        body = {"definitionId": getattr(function, "name", function), "input": input or {}, "idempotencyKey": key or str(uuid.uuid4())}
-        if signal:
-            body["signal"] = {"id": str(uuid.uuid4()), **signal}
-        said = self.call("POST", "workflow-runs", body)
-        return {**said["run"], "created": said["created"]}
-
-    def show(self, id):
-        return self.call("GET", "workflow-runs/" + encode(id))
-
-    def list(self, **query):
-        return self.call("GET", "workflow-runs" + _query(query))
-
     def wait(self, id, timeout=None):
-        return self._wait("workflow-runs/" + encode(id), timeout)
+        return self._wait(self.show, id, timeout)
+
+    def batch_wait(self, id, timeout=None):
+        return self._wait(self.batch_show, id, timeout)
+
+    def start(self, function, input=None, key=None, signal=None):
+        body = {"definitionId": getattr(function, "name", function), "input": input or {}, "idempotencyKey": key or new_key()}
+        said = self.call("POST", "workflow-runs", {**body, "signal": {"id": new_key(), **signal}} if signal else body)
+        return {**said["run"], "created": said["created"]}
 
     def result(self, id, timeout=None):
         it = self.wait(id, timeout)
@@ -145,61 +166,16 @@ class Client:
         return self.call("POST", "workflow-runs/%s/%s" % (encode(id), verb), body)
 
     def signal(self, id, event, data=None, event_id=None):
-        return self.verb(id, "events/" + encode(event), id=event_id or str(uuid.uuid4()), data=data)
+        return self.verb(id, "events/" + encode(event), id=event_id or new_key(), data=data)
 
     def approve(self, id, step, decision="approve", **more):
         return self.verb(id, "approvals/" + encode(step), decision=decision, **more)
 
-    def resolve(self, id, step, outcome, **more):
-        return self.verb(id, "steps/%s/resolve" % encode(step), outcome=outcome, **more)
-
-    def cancel(self, id, **more):
-        return self.verb(id, "cancel", **more)
-
-    def retry(self, id, **more):
-        return self.verb(id, "retry", **more)
-
-    def pause(self, id, **more):
-        return self.verb(id, "pause", **more)
-
-    def resume(self, id, **more):
-        return self.verb(id, "resume", **more)
-
-    def schedule(self, name, **spec):
-        return self.call("PUT", "schedules/" + encode(name), spec)
-
     def batch(self, workflow, account, items, key=None, **more):
-        return self.call("POST", "batches", {"workflow": workflow, "account": account, "items": items, "idempotencyKey": key or str(uuid.uuid4()), **more})
-
-    def batch_show(self, id):
-        return self.call("GET", "batches/" + encode(id))
-
-    def batch_wait(self, id, timeout=None):
-        return self._wait("batches/" + encode(id), timeout)
-
-    def batch_items(self, id, **query):
-        return self.call("GET", "batches/%s/items%s" % (encode(id), _query(query)))
-
-    def batch_cancel(self, id):
-        return self.call("POST", "batches/%s/cancel" % encode(id))
-
-    def entity_create(self, workflow, id=None, data=None):
-        return self.call("POST", "entities/" + encode(workflow), {k: v for k, v in (("id", id), ("data", data)) if v is not None})
-
-    def entity_show(self, workflow, id):
-        return self.call("GET", "entities/%s/%s" % (encode(workflow), encode(id)))
-
-    def entity_list(self, workflow, **query):
-        return self.call("GET", "entities/%s%s" % (encode(workflow), _query(query)))
-
-    def entity_fire(self, workflow, id, step, /, **body):
-        return self.call("POST", "entities/%s/%s/steps/%s" % (encode(workflow), encode(id), encode(step)), body)
+        return self.call("POST", "batches", {"workflow": workflow, "account": account, "items": items, "idempotencyKey": key or new_key(), **more})
 
     def job_push(self, queue, payload=None, key=None, **more):
-        return self.call("POST", "jobs", {"queue": queue, "payload": payload, "key": key or str(uuid.uuid4()), **more})
-
-    def job_list(self, **query):
-        return self.call("GET", "jobs" + _query(query))
+        return self.call("POST", "jobs", {"queue": queue, "payload": payload, "key": key or new_key(), **more})
 
     def job_claim(self, queues, owner, max=1, leaseMs=30000, waitMs=0):
         return self.call("POST", "jobs/claim", {"queues": queues, "owner": owner, "max": max, "leaseMs": leaseMs, "waitMs": waitMs})
@@ -207,6 +183,10 @@ class Client:
     def job(self, id, verb, /, **body):
         """heartbeat, complete, fail or redrive."""
         return self.call("POST", "jobs/%s/%s" % (encode(id), verb), body)
+
+
+for _name, _route in ROUTES.items():
+    setattr(Client, _name, _method(_route))
 
 
 class AsyncClient:

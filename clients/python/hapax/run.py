@@ -44,17 +44,27 @@ def error_of(error):
     return {**({"code": str(code)} if code else {}), "message": str(error) or type(error).__name__}
 
 
+def failure(code, message):
+    return {"state": "failed", "error": {"code": code, "message": message}}
+
+
 class Entry:
     """What the wire says of it, and here: asked (by the code), over (handed to the code, or nobody waits for it), sent (the engine knows
     it), busy (being executed), result (of that, not sent yet), due."""
-    state, output, error, attempt, key, retryAfterMs, i, seq = "new", None, None, 0, None, None, 0, 0
+    state, attempt, place, fields = "new", 0, 0, {}
+    output = error = key = retryAfterMs = result = due = work = undo = view = mark = about = handle = None
     asked = over = sent = busy = False
-    result = due = work = undo = view = mark = about = handle = None
-    place, fields = 0, {}
 
-    def __init__(self, kind, name, n):
-        self.kind, self.name, self.n = kind, name, n
+    def __init__(self, kind, name, n, about=None):
+        self.kind, self.name, self.n, self.about = kind, name, n, about
         self.id, self.brief, self.label = (name, n), {"kind": kind, "name": name, "n": n}, "%s#%d" % (name, n) if n else name
+
+    def update(self, change, **more):
+        self.retryAfterMs = None
+        self.__dict__.update(change, **more)
+        if self.retryAfterMs is not None:
+            self.due = time.monotonic() + self.retryAfterMs / 1000
+        return self
 
     @property
     def ended(self):
@@ -65,13 +75,14 @@ class Handle:
     """What is not there yet. In synchronous functions result() waits for it, in asynchronous ones `await`."""
 
     def __init__(self, run, entry=None):
-        self.run, self.entry, self.done, self.waiters = run, entry, False, []
+        self.run, self.entry, self.done, self.value, self.error, self.waiters = run, entry, False, None, None, []
 
     def settle(self, value=None, error=None):
         if not self.done:
             self.done, self.value, self.error = True, value, error
             for waiter in self.waiters:
                 waiter(self)
+        return self
 
     def get(self):
         if self.error is not None:
@@ -88,36 +99,48 @@ class Handle:
         return self.get()
 
 
+class Threaded:
+    """Synchronous code with the face of a coroutine: in a thread of its own, which is at work only while send() waits for it."""
+
+    def __init__(self, code):
+        self.code, self.go, self.said, self.closed = code, threading.Semaphore(0), queue.SimpleQueue(), False
+        self.thread = threading.Thread(target=self.body, daemon=True)
+
+    def body(self):
+        try:
+            self.said.put((None, StopIteration(self.code())))
+        except BaseException as error:
+            self.said.put((None, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error))
+
+    def send(self, _):
+        self.go.release() if self.thread.ident else self.thread.start()
+        waits, end = self.said.get()
+        if end:
+            raise end
+        return waits
+
+    def wait(self, handle):
+        """In the thread: until the handle is settled."""
+        self.said.put((handle, None))
+        self.go.acquire()
+        if self.closed:
+            raise Stop()
+
+    def close(self):
+        self.closed = True
+        self.go.release()
+
+
 class Task:
-    """A piece of the code: a coroutine, or a call in a thread of its own, which is at work only while resume() waits for it."""
+    """A piece of the code: a coroutine, or what has its face."""
 
     def __init__(self, run, code):
-        self.run, self.code, self.handle, self.thread = run, code, Handle(run), None
-        if not inspect.iscoroutine(code):
-            self.go, self.back = threading.Semaphore(0), threading.Semaphore(0)
-            self.thread = threading.Thread(target=self.body, daemon=True)
+        self.run, self.code, self.handle = run, code if inspect.iscoroutine(code) else Threaded(code), Handle(run)
         run.tasks.append(self)
         run.ready.append(self)
 
-    def body(self):
-        self.go.acquire()
-        try:
-            if self.run.dead:
-                raise Stop()
-            self.handle.settle(self.code())
-        except Stop:
-            pass
-        except BaseException as error:
-            self.handle.settle(error=error)
-        self.back.release()
-
     def resume(self):
         self.run.current = self
-        if self.thread:
-            if not self.thread.ident:
-                self.thread.start()
-            self.go.release()
-            return self.back.acquire()
         try:
             waits = self.code.send(None)
             while not isinstance(waits, Handle):
@@ -127,19 +150,6 @@ class Task:
             self.handle.settle(end.value)
         except Exception as error:
             self.handle.settle(error=error)
-
-    def pause(self, handle):
-        handle.waiters.append(lambda _: self.run.ready.append(self))
-        self.back.release()
-        self.go.acquire()
-        if self.run.dead:
-            raise Stop()
-
-    def close(self):
-        if not self.thread:
-            self.code.close()
-        elif self.thread.ident:
-            self.go.release()
 
 
 CALL_MAX = 500  # entries of one call, each perhaps with its mark: the engine takes 1,000
@@ -160,35 +170,28 @@ class Run:
 
     def die(self, why):
         self.dead = self.dead or why
-        self.mail.put(None)
+        self.mail.put(lambda: None)
 
     def close(self):
         """The code is left where it is, and its threads end."""
         self.die("closed")
         for task in self.tasks:
-            task.close()
+            task.code.close()
 
     # --- what the code asks for, in order
 
     def ask(self, kind, name, fields, **more):
         if not (isinstance(name, str) and name):
             raise TypeError("a %s needs a name" % kind)
-        n, never = self.uses.get(name, 0), Handle(self)
-        following = self.places[self.at] if self.at < len(self.places) else None
-        if self.dead or self.diverged:
-            return never
+        n, e = self.uses.get(name, 0), self.entries.get((name, self.uses.get(name, 0)))
+        following = self.places[self.at] if self.at < len(self.places) and not self.cancelled else None
         if n and not self.entries[name, n - 1].over:
-            never.settle(error=Final('"%s" is under way already: what runs at the same time needs names of its own' % name))
-            return never
-        e = self.entries.get((name, n))
-        if self.cancelled:
-            if not e or e.kind != kind:
-                return never  # a cancelled run stops at what is not in its journal
-        elif following and (following is not e or e.kind != kind):
+            return Handle(self).settle(error=Final('"%s" is under way already: what runs at the same time needs names of its own' % name))
+        if following and (following is not e or e.kind != kind):
             self.diverge(following, {"kind": kind, "name": name, "n": n})
-            return never
-        elif following:
-            self.at += 1
+        if self.dead or self.diverged or self.cancelled and not (e and e.kind == kind):
+            return Handle(self)  # a cancelled run stops at what is not in its journal
+        self.at += following is not None
         self.uses[name] = n + 1
         if not e:
             e = self.entries[name, n] = Entry(kind, name, n)
@@ -199,8 +202,7 @@ class Run:
             if e.state == "new":
                 e.state, e.output = "done", fields.get("output")
             e.over = True
-            e.handle.settle(e.output)
-            return e.handle
+            return e.handle.settle(e.output)
         self.pending[e.id] = e
         if e.work and e.work.get("undo"):
             self.compensate(e, e.work["undo"])
@@ -213,58 +215,54 @@ class Run:
             if e and e.handle is handle and not handle.waiters and not self.diverged:
                 self.deliver(self.deliveries.popleft())
             else:
-                self.current.pause(handle)
+                self.current.code.wait(handle)
 
     def gather(self, items, race):
         handles = [x if isinstance(x, Handle) else Task(self, x).handle for x in items]
         whole, entries = Handle(self), [h.entry for h in handles]
-        if not race and None not in entries:
-            self.groups.append(entries)
+        group = [] if race or None in entries else [entries]
+        self.groups += group
 
         def one(handle):
-            if whole.done:
+            if whole.done or not race and handle.error is None and not all(h.done for h in handles):
                 return
-            if race or handle.error is not None:
-                whole.settle(*([None, handle.error] if handle.error is not None else [handle.value]))
-            elif all(h.done for h in handles):
-                whole.settle([h.value for h in handles])
-            if whole.done and race:
-                for e in entries:
-                    if e:
-                        self.drop(e)
-            elif whole.done and entries in self.groups:
-                self.groups.remove(entries)
+            whole.settle(handle.value if race else [h.value for h in handles], handle.error)
+            self.groups = [g for g in self.groups if g not in group]
+            for e in filter(None, entries if race else []):
+                self.drop(e)
         for h in handles:
             if h.done:
                 one(h)
             h.waiters.append(one)
-        if not handles:
-            whole.settle([])
-        return whole
+        return whole if handles else whole.settle([])
 
     def diverge(self, expected, found):
         self.diverged = self.diverged or {"state": "diverged", "expected": expected.brief, "found": found or {"kind": "end"}}
 
+    def mark(self, kind, e):
+        """Said once about an entry."""
+        mark = Entry(kind, e.name, e.n, about=e)
+        if (kind, e.id) in self.marked:
+            return
+        self.marked.add((kind, e.id))
+        if kind == "compensate" and e.state == "new":
+            e.mark = mark  # goes with its entry
+        else:
+            self.outbox.append(mark)
+
     def compensate(self, e, undo):
         e.undo = undo
-        if ("compensate", e.id) not in self.marked:
-            self.marked.add(("compensate", e.id))
-            if e.state == "new":
-                e.mark = {**e.brief, "kind": "compensate"}  # goes with its entry
-            else:
-                self.outbox.append({**e.brief, "kind": "compensate"})
+        self.mark("compensate", e)
 
     def drop(self, e):
         """A race's loser; what is being executed, or in doubt, comes to its end, and nobody waits for it."""
-        if not e.over:
-            e.over = True
-            if e.state == "unknown":
-                return
+        if e.over:
+            return
+        e.over = True
+        if e.state != "unknown":
             self.pending.pop(e.id, None)
-            if not e.busy and not e.ended and not (e.kind == "step" and e.state == "new") and ("drop", e.id) not in self.marked:
-                mark = Entry("drop", e.name, e.n)
-                mark.about = e
-                self.outbox.append(mark)
+            if not e.busy and not e.ended and not (e.kind == "step" and e.state == "new"):
+                self.mark("drop", e)
 
     # --- what has ended, handed to the code in order of seq
 
@@ -272,17 +270,12 @@ class Run:
         if c["kind"] in MARKS:
             self.marked.add((c["kind"], (c["name"], c["n"])))
             return None
-        home = self.undos if c["kind"] == "undo" else self.entries
-        e = home.get((c["name"], c["n"]))
-        if not e:
-            e = home[c["name"], c["n"]] = Entry(c["kind"], c["name"], c["n"])
+        home, id = self.undos if c["kind"] == "undo" else self.entries, (c["name"], c["n"])
+        if id not in home:
+            home[id] = Entry(c["kind"], *id)
             if c["kind"] != "undo":
-                self.places.append(e)
-        e.retryAfterMs = None
-        e.__dict__.update(c, sent=True)
-        if e.retryAfterMs is not None:
-            e.due = time.monotonic() + e.retryAfterMs / 1000
-        return e
+                self.places.append(home[id])
+        return home[id].update(c, sent=True)
 
     def play(self, changes):
         self.deliveries.extend([e for e in map(self.take, changes) if e and e.kind not in ("undo",) + INSTANT and e.ended and e.state != "dropped"])
@@ -324,21 +317,24 @@ class Run:
 
     def wire(self, e):
         """As it is now: what was never begun and has ended is one entry."""
-        if isinstance(e, dict):
-            return [e]
         if e.about:
-            return [] if e.about.ended else [e.brief]
+            return [] if e.kind == "drop" and e.about.ended else [e.brief]
         said = {**e.brief, **({} if e.sent else e.fields)}
         if e.kind in WORKS:
             if e.over and not e.sent and not e.result:
-                e.result = {"state": "failed", "error": {"code": "DROPPED", "message": "it lost its race before it began"}}
-            e.__dict__.update(e.result or {"state": "begun"})
+                e.result = failure("DROPPED", "it lost its race before it began")
             said.update(e.result or {"state": "begun"})
-            e.result = None
+            e.__dict__.update(e.result or {"state": "begun"}, result=None)
         elif e.state == "new":
             e.state = "open"
         e.sent, mark, e.mark = True, e.mark, None  # said once, with the first word about it
-        return [said, mark] if mark else [said]
+        return [said, mark.brief] if mark else [said]
+
+    def call(self, entries, end=None):
+        body = {"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": entries, "end": end, "leaseMs": self.worker.lease_ms}
+        if not end:
+            del body["end"]
+        return "functions/runs/%s/journal" % self.id, json.dumps(body)
 
     def send(self, end=None, hold=None):
         """One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more."""
@@ -351,33 +347,44 @@ class Run:
             return taken and self.send(end, hold)
         said = [(e, entry) for e in todo for entry in self.wire(e)]
         with self.calling:  # a heartbeat may be under way
-            for tries in range(3):
-                sent, entries = time.monotonic(), [entry for _, entry in said]
-                text = json.dumps({"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": entries,
-                                   **({"end": end} if end else {}), "leaseMs": self.worker.lease_ms})
-                try:
-                    self.heard(self.worker.api.text("POST", "functions/runs/%s/journal" % self.id, text,
-                                                    timeout=self.worker.lease_ms / 3000, until=lambda: self.lease_end), sent)
-                    return tries == 0
-                except Exception as error:
-                    code, status = getattr(error, "code", None), getattr(error, "status", 0)
-                    if self.dead or not isinstance(error, HapaxError) or not 400 <= status < 500 or code in ("STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"):
-                        break
-                    self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
-                    cancelled, paused = code == "CANCELLED", code == "WRONG_STATUS"
-                    never = {(w["name"], w["n"]) for w in entries if w["kind"] == "step" and w["state"] == "begun"}  # is not begun
-                    outcome = [w["kind"] in WORKS and w["state"] != "begun" or cancelled and w["kind"] == "compensate" and (w["name"], w["n"]) not in never for w in entries]
-                    for (e, _), kept in zip(said, outcome):
-                        if not kept and isinstance(e, Entry):
-                            e.over = True  # stopped here
-                            self.pending.pop(e.id, None)
-                    said = [pair for pair, kept in zip(said, outcome) if kept]  # the outcomes alone
-                    end = None if cancelled or paused else {"state": "failed", "error": error_of(error)}
-                    self.cancelled, self.paused = self.cancelled or cancelled, self.paused or paused
-                    if not end and not said:
-                        return False
-        self.die("lost")
-        return False
+            taken = self.tell(said, end)
+        if taken is None:
+            self.die("lost")
+        return bool(taken)
+
+    def tell(self, said, end):
+        """None: it is not ours any more."""
+        for tries in range(3):
+            sent, entries = time.monotonic(), [entry for _, entry in said]
+            path, text = self.call(entries, end)
+            try:
+                self.heard(self.worker.api.text("POST", path, text, timeout=self.worker.lease_ms / 3000, until=lambda: self.lease_end), sent)
+                return tries == 0
+            except Exception as error:
+                code, status = getattr(error, "code", None), getattr(error, "status", 0)
+                if self.dead or not isinstance(error, HapaxError) or not 400 <= status < 500 or code in ("STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"):
+                    return None
+                self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
+                cancelled, paused = code == "CANCELLED", code == "WRONG_STATUS"
+                end = None if cancelled or paused else {"state": "failed", "error": error_of(error)}
+                self.cancelled, self.paused = self.cancelled or cancelled, self.paused or paused
+                said = self.outcomes(said, cancelled)
+                if not end and not said:
+                    return False
+        return None
+
+    def outcomes(self, said, cancelled):
+        """Of what was refused: what has happened all the same, and is to be known. All else stops here."""
+        begins = {(w["name"], w["n"]) for _, w in said if w["kind"] in WORKS and w["state"] == "begun"}
+        kept = []
+        for e, w in said:
+            if w["kind"] in WORKS and w["state"] != "begun" or cancelled and w["kind"] == "compensate" and (w["name"], w["n"]) not in begins:
+                kept.append((e, w))
+            else:
+                e.over = True
+                if not e.about:
+                    self.pending.pop(e.id, None)
+        return kept
 
     def heard(self, answer, sent):
         self.seq, self.sent = max(self.seq, answer["seq"]), max(self.sent, sent)
@@ -393,16 +400,15 @@ class Run:
         if sent - self.sent < self.worker.lease_ms / 3000 or not self.calling.acquire(blocking=False):
             return None
         try:
-            text = json.dumps({"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": [], "leaseMs": self.worker.lease_ms})
-            status, body, _ = self.worker.api.once("POST", "functions/runs/%s/journal" % self.id, text, timeout=self.worker.lease_ms / 3000)
+            path, text = self.call([])
+            status, body, _ = self.worker.api.once("POST", path, text, timeout=self.worker.lease_ms / 3000)
         except Exception:
             return None
         finally:
             self.calling.release()
         if status < 300:
-            self.lease_end = max(self.lease_end, sent + self.worker.lease_ms / 1000)
-            self.sent = max(self.sent, sent)
-            self.mail.put((body, sent))
+            self.lease_end, self.sent = max(self.lease_end, sent + self.worker.lease_ms / 1000), max(self.sent, sent)
+            self.mail.put(lambda: self.heard(body, sent))
         elif (body or {}).get("code") == "STALE_FENCE":
             self.die("stale")
 
@@ -442,7 +448,7 @@ class Run:
                     result = found() or self.judge(e, NotDone(str(error)))
                 except Exception:
                     pass
-        self.mail.put((e, result))
+        self.mail.put(lambda: self.attempted(e, result))
 
     def judge(self, e, error):
         said, work, p = error_of(error), e.work, {"maxAttempts": 3, "factor": 2, "jitter": True, **(self.retry or {}), **(e.work["retry"] or {})}
@@ -455,25 +461,23 @@ class Run:
         again = {"retryAfterMs": int(getattr(error, "retry_after_ms", wait))} if e.attempt < p["maxAttempts"] else {}
         return {"state": "failed", "error": said, **again}
 
-    def settle(self, e, result):
-        e.retryAfterMs = None
-        if result is None and e.over:
-            result = {"state": "failed", "error": {"code": "DROPPED", "message": "it was not done, and lost its race"}}
-        if result is None:
-            result = {"state": "failed", "retryAfterMs": 0}  # it was not done: begin again
+    def attempted(self, e, result):
+        e.busy, self.running = False, self.running - 1
+        if result is None and not e.over:
+            e.update({"state": "failed", "retryAfterMs": 0})  # it was not done: begin again
         else:
-            e.result = result
-            if e not in self.outbox:
-                self.outbox.append(e)
-        e.__dict__.update(result)
-        if e.retryAfterMs is not None:
-            e.due = time.monotonic() + e.retryAfterMs / 1000
+            self.settle(e, result or failure("DROPPED", "it was not done, and lost its race"))
+
+    def settle(self, e, result):
+        e.update(result, result=result)
+        if e not in self.outbox:
+            self.outbox.append(e)
         if e.over and e.state != "unknown":
             self.pending.pop(e.id, None)
 
     def foreseen(self):
         """Where nobody but this worker can end anything the order of seq is known before the answer, and the code goes on at once."""
-        known = [e for e in self.outbox if isinstance(e, Entry) and e.kind == "step" and e.result and e.ended and not e.over]
+        known = [e for e in self.outbox if e.kind == "step" and e.result and e.ended and not e.over]
         if known and all(e.kind == "step" and e.state != "unknown" and (not e.ended or e in known) for e in self.pending.values()):
             return known[0]
         return None
@@ -481,14 +485,9 @@ class Run:
     def read_mail(self, seconds):
         """Waits for some, or for so long."""
         try:
-            mail = self.mail.get(timeout=seconds) if seconds else self.mail.get_nowait()
+            (self.mail.get(timeout=seconds) if seconds else self.mail.get_nowait())()
             while True:
-                if mail and isinstance(mail[0], Entry):
-                    mail[0].busy, self.running = False, self.running - 1
-                    self.settle(*mail)
-                elif mail:
-                    self.heard(*mail)
-                mail = self.mail.get_nowait()
+                self.mail.get_nowait()()
         except queue.Empty:
             pass
 
@@ -537,7 +536,7 @@ class Run:
         if self.cancelled:
             return self.unwind()
         if self.paused or self.worker.stopping.is_set():
-            self.outbox = [e for e in self.outbox if isinstance(e, Entry) and e.result]
+            self.outbox = [e for e in self.outbox if e.result]
             return self.end({"state": "released"})
         steps = [] if self.done and self.done["state"] == "failed" else [e for e in self.pending.values() if self.is_ready(e)]
         one = steps[0] if len(steps) == 1 else None
@@ -551,7 +550,7 @@ class Run:
         if self.done:
             if self.at < len(self.places):
                 return self.diverge(self.places[self.at], None)
-            self.outbox = [e for e in self.outbox if not (isinstance(e, Entry) and e.kind == "step" and e.state == "new")]
+            self.outbox = [e for e in self.outbox if not (e.kind == "step" and e.state == "new")]
             return self.end(self.done)
         return self.suspend(list(self.pending.values()))
 
@@ -569,7 +568,7 @@ class Run:
             elif e in doubted:
                 e.state = "unknown"  # another one may have done it: unwind finds out
             elif not e.over and e in begun:
-                self.settle(e, {"state": "failed", "error": {"code": "CANCELLED", "message": "not executed"}})
+                self.settle(e, failure("CANCELLED", "not executed"))
 
     def suspend(self, waits):
         ids = {e.id for e in waits}
@@ -587,7 +586,7 @@ class Run:
                 self.execute(e, inline=True)
                 self.read_mail(0)
             if not e.result and not e.ended:
-                self.settle(e, {"state": "failed", "error": {"code": "CANCELLED", "message": "it was not done"}})
+                self.settle(e, failure("CANCELLED", "it was not done"))
         done = [o for o in self.entries.values() if o.state == "done" and ("compensate", o.id) in self.marked]
         owed = sorted(done, key=lambda o: -o.place)
         for e, following in zip(owed, owed[1:] + [None]):
@@ -595,8 +594,7 @@ class Run:
             if u.ended:
                 continue  # undone; or it has failed, and a person is asked when the rest is
             if not e.undo:
-                mark = Entry("compensate", e.name, e.n)
-                return self.diverge(mark, None)
+                return self.diverge(Entry("compensate", e.name, e.n), None)
             u.work = {**e.undo, "fn": lambda key, *more, e=e: e.undo["fn"](e.output, key)}
             u.fields = {"effect": u.work["effect"], "onUnknown": u.work["on_unknown"]}
             if not self.is_ready(u):
@@ -637,7 +635,9 @@ class Context:
         self.later = Context(run, False) if blocking else self
 
     def _ask(self, kind, name, fields, **more):
-        handle = self._run.ask(kind, name, fields, **more)
+        return self._give(self._run.ask(kind, name, fields, **more))
+
+    def _give(self, handle):
         return handle.result() if self._blocking else handle
 
     def step(self, name, fn, **options):
@@ -676,9 +676,7 @@ class Context:
         new = (mark, 0) in run.entries or run.at >= len(run.places) and not run.cancelled
         if mark not in run.uses and new:
             return self._ask("value", mark, {"output": True})
-        handle = Handle(run)
-        handle.settle(mark in run.uses)
-        return handle.result() if self._blocking else handle
+        return self._give(Handle(run).settle(mark in run.uses))
 
     def compensate(self, name, fn, n=None, **options):
         n = self._run.uses.get(name, 0) - 1 if n is None else n
@@ -688,12 +686,10 @@ class Context:
         self._run.compensate(e, _work(fn, **options))
 
     def all(self, items):
-        whole = self._run.gather(items, race=False)
-        return whole.result() if self._blocking else whole
+        return self._give(self._run.gather(items, race=False))
 
     def race(self, items):
-        whole = self._run.gather(items, race=True)
-        return whole.result() if self._blocking else whole
+        return self._give(self._run.gather(items, race=True))
 
     def log(self, *words):
         if not self._run.replaying:

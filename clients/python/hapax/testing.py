@@ -1,6 +1,9 @@
 """Tests of functions: a function is run against an engine in memory, with fakes for its steps, and with time that is skipped whenever
-nothing but time is waited for; and then once more for each of its calls of the journal, with a worker that dies just before it was sent, or just after it was taken. It has to
-come to the same end, with each effect once."""
+nothing but time is waited for. Then it is run once more for each order of two workers. The first one stands still at one of its places:
+just before an effect, before a call of the journal, or after one that was taken; its lease ends, and the second one goes on. Either the
+first has died there; or it goes on as well, when the second has come to one of its own places, or to the end. All come to the same end,
+with each effect once."""
+import itertools
 import json
 import os
 import re
@@ -11,131 +14,220 @@ import time
 from . import Worker
 from .client import OVER, Api, Client, HapaxError, encode
 
+LEASE, KILLED = 10000, -1
+_plays = itertools.count()
 
-class Killed(BaseException):
+
+class Killed(Exception):
     """The worker has died: from here on it says and hears nothing."""
 
 
-class MortalApi(Api):
-    def __init__(self, crash, died, **place):
-        super().__init__(**place)
-        self.crash, self.died, self.calls, self.dead, self.one = crash, died, 0, False, threading.Lock()
+class Place:
+    def __init__(self, name, call=False, heard=False, claimed=False):
+        self.name, self.call, self.heard, self.claimed = name, call, heard, claimed
+
+
+class Stage:
+    def __init__(self, order, lapse):
+        (self.at, self.wakes), self.lapse, self.places, self.one = order, lapse, ([], []), threading.Lock()
+        self.standing = self.dead = False
+        self.awake, self.rests, self.lapsed = threading.Event(), threading.Event(), None
+
+    def arrive(self, who, place):
+        with self.one:
+            self.places[who].append(place)
+            return len(self.places[who]) - 1
+
+    def come(self, who, place):
+        """A worker comes to one of its places."""
+        if who == 1:
+            if not place.heard and self.arrive(1, place) == self.wakes:
+                self.wake()
+            return
+        if self.arrive(0, place) == self.at:
+            self.standing, self.lapsed = True, threading.Thread(target=self.lapse, daemon=True)
+            self.lapsed.start()
+        self.stand()
+        if self.standing and place.claimed:
+            raise Killed()  # its lease is over: whoever decided about it was sure of that
+
+    def stand(self):
+        if self.standing:
+            self.awake.wait()
+            if self.dead:
+                raise Killed()
+
+    def wake(self):
+        """And the other one waits until it has come to its end: it is refused."""
+        if self.standing:
+            self.awake.set()
+            self.rests.wait(1)
 
     def kill(self):
-        with self.one:
-            first, self.dead = not self.dead, True
-        self.died(first)
-        raise Killed()
+        if self.lapsed:
+            self.lapsed.join()
+        self.dead = self.dead or not self.awake.is_set()
+        self.awake.set()
 
-    def once(self, *all, **named):
-        if self.dead:
-            raise Killed()
-        return super().once(*all, **named)
 
-    def text(self, method, path, *more, **named):
-        with self.one:
-            self.calls += method == "POST" and path.endswith("/journal")
-            hit = self.crash and self.calls == self.crash[0] and method == "POST"
-        if self.dead or hit and self.crash[1] == "before":
-            self.kill()
-        answer = super().text(method, path, *more, **named)
-        if hit:
-            self.kill()
+class StagedApi(Api):
+    def __init__(self, stage, who, **place):
+        super().__init__(**place)
+        self.stage, self.who, self.calls = stage, who, itertools.count(1)
+
+    def once(self, method, path, *all, **named):
+        if self.who == 0 and self.stage.standing:
+            if path == "functions/claim":
+                time.sleep(0.02)
+                return 200, {"turns": []}, 0
+            self.stage.stand()
+        return super().once(method, path, *all, **named)
+
+    def text(self, method, path, text=None, *more, **named):
+        if method == "GET":
+            return super().text(method, path, text, *more, **named)
+        n = next(self.calls)
+        try:
+            self.stage.come(self.who, Place("before call %d" % n, call=True))
+            answer = super().text(method, path, text, *more, **named)
+            self.stage.come(self.who, Place("after call %d" % n, heard=True))
+        except Exception:
+            self.rest()
+            raise
+        if json.loads(text).get("end"):
+            self.rest()
         return answer
 
+    def rest(self):
+        if self.who == 0 and self.stage.standing:
+            self.stage.rests.set()
 
-def _play(server, function, input, steps, events, approvals, functions, timeout, crash):
-    place, effects, outputs, workers = {"server": server, "workspace": "crash-%d-%s" % crash if crash else "plain"}, [], {}, []
-    client, sent, over = Client(**place), set(), threading.Event()
-    replacing = threading.Lock()
-    skip = lambda **by: client.call("POST", "test-clock", by)  # noqa: E731
 
-    def fakes(name, real, effect):
-        def fake(key):
-            effects.append((name, key, effect))
-            outputs[key] = (steps or {}).get(name, real)(key)
-            return outputs[key]
-        return fake
+class Play:
+    """One run, from its start to its end."""
 
-    def worker(crash=None):
-        def run():
+    def __init__(self, server, function, o, order=(None, KILLED)):
+        self.function, self.o, self.over, self.workers, self.effects, self.outputs, self.sent = function, o, False, [], [], {}, set()
+        self.place = {"server": server, "workspace": "play-%d" % next(_plays)}
+        self.client, self.stage = Client(**self.place), Stage(order, self.lapse)
+
+    def skip(self, **by):
+        return self.client.call("POST", "test-clock", by)
+
+    def lapse(self):
+        self.skip(skipMs=LEASE)
+        if not self.over:  # else it has stopped with its last call, and nobody takes its place
+            self.add(1)
+
+    def add(self, who):
+        def fakes(name, real, effect):
+            def fake(key):
+                self.stage.come(who, Place("before the effect of " + name, claimed=effect == "claimed"))
+                self.effects.append((name, key, effect))
+                self.outputs[key] = (self.o["steps"] or {}).get(name, real)(key)
+                return self.outputs[key]
+            return fake
+        # The first one has no claim under way that could get its own turn again.
+        worker = Worker(self.o["functions"] or [self.function], api=StagedApi(self.stage, who, **self.place), fakes=fakes, lease=LEASE,
+                        concurrency=4 if who else 1, log=lambda words: None)
+        thread = threading.Thread(target=worker.run, daemon=True)
+        self.workers.append((worker, thread))
+        thread.start()
+
+    def start(self, until):
+        while True:  # a name can be started as soon as it is polled for
             try:
-                it.run()
-            except Killed:
-                pass
-        def replace(first):
-            it.stop()
-            with replacing:
-                if not over.is_set():
-                    skip(skipMs=2000)  # its lease is over, or that of a turn which it was given when it was dead
-                if first and not over.is_set():  # else it has died with its last call, and nobody takes its place
-                    worker()
-        api = MortalApi(crash, replace, **place)
-        it = Worker(functions or [function], api=api, fakes=fakes, lease="2s", concurrency=4, log=lambda words: None)
-        workers.append(it)
-        threading.Thread(target=run, daemon=True).start()
-        return api
-    api = worker(crash)
-    try:
-        until, run = time.monotonic() + timeout, None
-        while not run:  # a name can be started as soon as it is polled for
-            try:
-                run = client.start(function, input)
+                return self.client.start(self.function, self.o["input"] or {})
             except HapaxError:
                 if time.monotonic() > until:
                     raise
-                time.sleep(0.02)
-        for event, data in (events or {}).items():
-            client.signal(run["id"], event, data)
+                time.sleep(0.005)
+
+    def act(self, id, step):
+        """What a person does about a step: the test is the one who knows. False: nothing is to be done."""
+        name, (base, n) = step["name"], re.fullmatch(r"(.*?)(?:#(\d+))?", step["name"], re.S).groups()
+        key, approvals = "%s/%s/%s" % (id, encode(base), n or 0), self.o["approvals"] or {}
+        try:
+            if step["status"] == "WAITING" and name in approvals and name not in self.sent:
+                self.client.approve(id, name, **approvals[name])
+                self.sent.add(name)
+                return True
+            if step["status"] == "UNKNOWN":
+                done = {"outcome": "done", "output": self.outputs[key]} if key in self.outputs else {"outcome": "not_done"}
+                self.client.resolve(id, name, **done)
+        except HapaxError:
+            pass
+        return step["status"] == "UNKNOWN"
+
+    def run(self):
+        until = time.monotonic() + self.o["timeout"]
+        if self.o["fresh"]:
+            self.o["fresh"]()
+        self.add(0)
+        run = self.start(until)
+        for event, data in (self.o["events"] or {}).items():
+            self.client.signal(run["id"], event, data)
         while run["status"] not in OVER:
             if time.monotonic() > until:
                 raise AssertionError("%s is %s at %s" % (run["id"], run["status"], run["currentStep"]))
-            time.sleep(0.02)
-            run = client.show(run["id"])
-            acted = run["status"] != "WAITING"
-            for step in run["steps"]:
-                base, n = re.fullmatch(r"(.*?)(?:#(\d+))?", step["name"], re.S).groups()
-                key = "%s/%s/%s" % (run["id"], encode(base), n or 0)
-                try:
-                    if step["status"] == "WAITING" and step["name"] in (approvals or {}) and step["name"] not in sent:
-                        acted = True
-                        client.approve(run["id"], step["name"], **approvals[step["name"]])
-                        sent.add(step["name"])
-                    if step["status"] == "UNKNOWN":  # the test is the person who knows
-                        acted = True
-                        client.resolve(run["id"], step["name"], **({"outcome": "done", "output": outputs[key]} if key in outputs else {"outcome": "not_done"}))
-                except HapaxError:
-                    pass
-            if not acted:
-                skip(toNext=True)
-        return run, effects, api.calls
-    finally:
-        with replacing:
-            over.set()
-        for it in workers:
-            it.stop()
+            time.sleep(0.005)
+            run = self.client.show(run["id"])
+            acted = [self.act(run["id"], step) for step in run["steps"]] if run["status"] not in OVER else []
+            if run["status"] == "WAITING" and not any(acted):
+                self.skip(toNext=True)
+        self.over = True
+        if self.stage.lapsed:
+            self.stage.lapsed.join()
+        if self.stage.wakes >= len(self.stage.places[1]):
+            self.stage.wake()
+        world = self.o["world"] and self.o["world"]()
+        keys = sorted({key.replace(run["id"], "RUN") for _, key, _ in self.effects})
+        claimed = [key for _, key, effect in self.effects if effect == "claimed"]
+        said = {"status": run["status"], "output": run["output"], "effects": keys, "claimed twice": len(claimed) - len(set(claimed)), "world": world}
+        self.said = {what: json.dumps(value, sort_keys=True) for what, value in said.items()}
+        return run
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.stage.kill()
+        for worker, _ in self.workers:
+            worker.stop()
 
 
-def test(function, input=None, steps=None, events=None, approvals=None, functions=None, crash=True, loose=False, timeout=60, hapax=None):
-    """Its status, output, error, effects (the names of the steps that were executed) and the number of crashes. AssertionError: it broke."""
+def test(function, input=None, steps=None, events=None, approvals=None, functions=None, crash=True, loose=False, fresh=None, world=None, timeout=60, hapax=None):
+    """Its status, output, error, effects (the names of the steps that were executed), and the numbers of exchanges, of crashes and of orders
+    of two workers. AssertionError: it broke. crash: False, "once" (the first worker dies, and never goes on), or True: every order.
+    fresh() is called before each run, for fakes that remember; world() says what they have come to, which has to be the same each time."""
+    o = {"input": input, "steps": steps, "events": events, "approvals": approvals, "functions": functions, "fresh": fresh, "world": world, "timeout": timeout}
     program = hapax or os.environ.get("HAPAX") or "hapax"
-    engine = subprocess.Popen([program, "serve", "--db", "sqlite::memory:", "--test-clock", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    command = [program, "serve", "--db", "sqlite::memory:", "--test-clock", "--listen", "127.0.0.1:0"]
+    engine = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def play(where, *order):
+        """As it was without a second worker, or it broke."""
+        with Play(server, function, o, *order) as it:
+            it.run()
+        for what, value in it.said.items():
+            assert value == plain.said[what] or loose and what == "output", "%s: %s %s, and %s without" % (where, what, value, plain.said[what])
+        return it.stage.places[1]
     try:
         server = next((line.split()[1] for line in engine.stdout if line.startswith("ready ")), None)
         if not server:
             raise RuntimeError("%s serve has ended" % program)
-        play = lambda crash: _play(server, function, input or {}, steps, events, approvals, functions, timeout, crash)  # noqa: E731
-        run, effects, calls = play(None)
-        crashes = [(at, when) for at in range(1, calls + 1) for when in ("before", "after")] if crash else []
-        keys = lambda run, effects: sorted({key.replace(run["id"], "RUN") for _, key, _ in effects})  # noqa: E731
-        for at, when in crashes:  # one after the other: time is skipped for all
-            other, did, _ = play((at, when))
-            claimed = [key for _, key, effect in did if effect == "claimed"]
-            same = [("status", other["status"], run["status"]), ("effects", keys(other, did), keys(run, effects)), ("claimed", len(claimed), len(set(claimed)))]
-            same += [] if loose else [("output", json.dumps(other["output"], sort_keys=True), json.dumps(run["output"], sort_keys=True))]
-            for what, a, b in same:
-                assert a == b, "killed %s call %d: %s %s, and %s without" % (when, at, what, a, b)
-        return {"status": run["status"], "output": run["output"], "error": run["error"], "effects": [name for name, _, _ in effects], "crashes": len(crashes)}
+        with Play(server, function, o) as plain:
+            run = plain.run()
+        places, orders = plain.stage.places[0], 0
+        for at, place in enumerate(places if crash else []):  # one after the other: time is skipped for all
+            others = play("killed " + place.name, (at, KILLED)) + [Place("the end")]
+            others = [] if place.claimed or crash == "once" else others  # where the first one may go on
+            for wakes, other in enumerate(others):
+                play("held %s, and on again at the second worker's %s" % (place.name, other.name), (at, wakes))
+            orders += 1 + len(others)
+        return {"status": run["status"], "output": run["output"], "error": run["error"], "effects": [name for name, _, _ in plain.effects],
+                "exchanges": sum(place.call for place in places), "crashes": len(places) if crash else 0, "orders": orders}
     finally:
         engine.kill()
         engine.wait()
