@@ -68,6 +68,7 @@ function work(o) {
       if (warm.size > keep) warm.delete(warm.keys().next().value);
     } catch (error) { worker.log(`${t.run}: ${error.stack}`); } finally { if (active.get(t.run) === run) active.delete(t.run); run.leave(); freed(); }
   }
+  const worth = ([, run]) => run.waits || run.seq > 20; // to be named: of one that may suspend, or else has much to be told again
   async function poll() {
     const beat = setInterval(() => active.forEach((run) => run.heartbeat()), Math.max(20, leaseMs / 12)).unref();
     try {
@@ -75,7 +76,7 @@ function work(o) {
         const max = Math.min(100, concurrency - active.size), sent = clock();
         if (max <= 0) { await new Promise((done) => (freed = done)); continue; }
         const functions = [...fns.values()].map(({ name, version }) => ({ name, version }));
-        const ask = { worker: worker.name, functions, max, waitMs, leaseMs, warm: [...warm, ...active].map(([run, { seq }]) => ({ run, seq })) };
+        const ask = { worker: worker.name, functions, max, waitMs, leaseMs, warm: [...warm, ...active].filter(worth).map(([run, { seq }]) => ({ run, seq })) };
         const claim = api.once("POST", "functions/claim", JSON.stringify(ask), { timeout: waitMs + api.timeout, signal: end.signal });
         const answer = await claim.catch((error) => ({ status: 503, error }));
         if (answer.status < 300) for (const t of answer.body.turns) take(t, sent);

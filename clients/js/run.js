@@ -23,21 +23,31 @@ const json = (value) => (value === undefined ? null : JSON.parse(JSON.stringify(
 const errorOf = (error) => ({ code: error?.code ? String(error.code) : undefined, message: String(error?.message ?? error) });
 const failure = (code, message) => ({ state: "failed", error: { code, message } });
 
-// An entry: what the wire says of it (kind, name, n, state, output, error, attempt …), and here: asked (by the code), over (handed to
-// the code, or nobody waits for it), sent (the engine knows it), busy (being executed), result (of that, not sent yet), due.
-const idOf = (e) => `${e.n} ${e.name}`;
+const idOf = (name, n) => `${n} ${name}`;
 const brief = ({ kind, name, n }) => ({ kind, name, n });
 const ended = (e) => e.state === "done" || e.state === "dropped" || (e.state === "failed" && e.retryAfterMs == null);
-function update(e, change) {
-  Object.assign(e, { retryAfterMs: undefined }, change);
-  if (e.retryAfterMs != null) e.due = clock() + e.retryAfterMs;
-  return e;
+
+// What the wire says of it, and here: asked (by the code), over (handed to the code, or nobody waits for it), sent (the engine knows it),
+// busy (being executed), result (of that, not sent yet), due. All of them have all members, so that they are of one shape for the machine.
+class Entry {
+  state = "new"; output; error; attempt = 0; retryAfterMs; key; i; seq;
+  asked = false; over = false; sent = false; busy = false; result; due; place = 0; fields; work; undo; view; mark; abort; promise; resolve; reject;
+  constructor(kind, name, n, about) {
+    Object.assign(this, { kind, name, n, about, id: idOf(name, n) });
+  }
+  update(change) {
+    this.retryAfterMs = undefined;
+    Object.assign(this, change);
+    if (this.retryAfterMs != null) this.due = clock() + this.retryAfterMs;
+    return this;
+  }
 }
+const entry = Symbol("of a promise: what it is about");
 
 export class Run {
   constructor(worker, turn, fn) {
     Object.assign(this, { worker, fn, id: turn.run, input: turn.input, seq: 0, asked: 0, running: 0, at: 0, places: [], outbox: [], inbox: [],
-      entries: new Map(), undos: new Map(), uses: new Map(), marked: new Set(), pending: new Set(), groups: new Set(), of: new WeakMap() });
+      entries: new Map(), undos: new Map(), uses: new Map(), marked: new Set(), pending: new Set(), groups: new Set() });
   }
   wake() { this.woken?.(); }
   async nap(ms) { // until something happens: a step has ended, an answer is there, the code has asked
@@ -55,17 +65,17 @@ export class Run {
   // --- what the code asks for, in order
   ask(kind, name, fields, more) {
     if (typeof name !== "string" || !name) throw new TypeError(`a ${kind} needs a name`);
-    const n = this.uses.get(name) ?? 0, asked = { kind, name, n }, next = this.cancelled ? undefined : this.places[this.at];
-    let e = this.entries.get(idOf(asked));
-    if (n && !this.entries.get(idOf({ name, n: n - 1 })).over)
+    const n = this.uses.get(name) ?? 0, id = idOf(name, n), next = this.cancelled ? undefined : this.places[this.at];
+    let e = this.entries.get(id);
+    if (n && !this.entries.get(idOf(name, n - 1)).over)
       return Promise.reject(new Final(`"${name}" is under way already: what runs at the same time needs names of its own`));
-    if (next && (next !== e || e.kind !== kind)) this.diverge(next, asked);
+    if (next && (next !== e || e.kind !== kind)) this.diverge(next, { kind, name, n });
     if (this.dead || this.diverged || (this.cancelled && e?.kind !== kind)) return new Promise(() => {}); // a cancelled run stops at what is not in its journal
     this.uses.set(name, n + 1);
     if (next) this.at++;
     if (!e) {
-      e = { ...asked, state: "new" };
-      this.entries.set(idOf(e), e);
+      e = new Entry(kind, name, n);
+      this.entries.set(id, e);
       this.outbox.push(e);
     }
     Object.assign(e, { fields, asked: true, place: this.asked++ }, more);
@@ -74,22 +84,22 @@ export class Run {
       e.over = true;
       return Promise.resolve(e.output);
     }
-    const promise = new Promise((resolve, reject) => Object.assign(e, { resolve, reject }));
-    promise.catch(() => {}); // nobody has to look at it
-    this.of.set(promise, e);
+    e.promise = new Promise((resolve, reject) => { e.resolve = resolve; e.reject = reject; });
+    e.promise[entry] = e;
     this.pending.add(e);
+    this.waits ||= kind !== "step";
     if (e.work?.undo) this.compensate(e, e.work.undo);
     this.wake();
-    return promise;
+    return e.promise;
   }
   diverge(expected, found) {
     this.diverged ??= { state: "diverged", expected: brief(expected), found: found ? brief(found) : { kind: "end" } };
     this.wake();
   }
   mark(kind, e) { // said once about an entry
-    const mark = { ...brief(e), kind, about: e };
-    if (this.marked.has(kind + idOf(e))) return;
-    this.marked.add(kind + idOf(e));
+    const mark = new Entry(kind, e.name, e.n, e);
+    if (this.marked.has(kind + e.id)) return;
+    this.marked.add(kind + e.id);
     if (kind === "compensate" && e.state === "new") e.mark = mark; // goes with its entry
     else this.outbox.push(mark);
   }
@@ -108,13 +118,16 @@ export class Run {
 
   // --- what has ended, handed to the code in order of seq
   take(c) {
-    const home = c.kind === "undo" ? this.undos : this.entries;
-    if (marks.has(c.kind)) return void this.marked.add(c.kind + idOf(c));
-    if (!home.has(idOf(c))) {
-      home.set(idOf(c), brief(c));
-      if (home === this.entries) this.places.push(home.get(idOf(c)));
+    const home = c.kind === "undo" ? this.undos : this.entries, id = idOf(c.name, c.n);
+    if (marks.has(c.kind)) return void this.marked.add(c.kind + id);
+    let e = home.get(id);
+    if (!e) {
+      e = new Entry(c.kind, c.name, c.n);
+      home.set(id, e);
+      if (home === this.entries) this.places.push(e);
     }
-    return update(home.get(idOf(c)), { ...c, sent: true });
+    e.sent = true;
+    return e.update(c);
   }
   async play(changes) {
     const all = changes.map((c) => this.take(c)).filter(Boolean);
@@ -135,24 +148,44 @@ export class Run {
   deliver(e) {
     e.over = true;
     this.pending.delete(e);
-    try { e.state === "done" ? e.resolve(e.view ? e.view(e) : e.output) : e.reject(new EntryError(e)); } catch (error) { e.reject(error); }
+    try {
+      if (e.state !== "done") throw new EntryError(e);
+      e.resolve(e.view ? e.view(e) : e.output);
+    } catch (error) {
+      e.promise.catch(() => {}); // nobody has to look at it
+      e.reject(error);
+    }
   }
 
   // --- what is said to the engine
-  wire(e) { // as it is now: what was never begun and has ended is one entry
-    if (marks.has(e.kind)) return e.kind === "drop" && ended(e.about) ? [] : [brief(e)];
-    const said = { ...brief(e), ...(e.sent ? {} : e.fields) }, mark = e.mark ? [brief(e.mark)] : [];
+  wire(e, list) { // as it is now: what was never begun and has ended is one entry
+    const add = (words) => list.push({ e, words });
+    if (e.about) return (e.kind === "compensate" || !ended(e.about)) && add(brief(e));
+    const words = Object.assign(brief(e), e.sent ? null : e.fields);
     if (works.has(e.kind)) {
       if (e.over && !e.sent) e.result ??= failure("DROPPED", "it lost its race before it began");
-      Object.assign(said, e.result ?? { state: "begun" });
-      Object.assign(e, e.result ?? { state: "begun" }, { result: null });
+      Object.assign(words, e.result ?? { state: "begun" });
+      e.state = words.state;
+      e.result = undefined;
     } else if (e.state === "new") e.state = "open";
-    Object.assign(e, { sent: true, mark: null });
-    return [said, ...mark];
+    e.sent = true;
+    add(words);
+    if (e.mark) add(brief(e.mark));
+    e.mark = undefined;
   }
   call(entries, end) {
     const { worker, id, fence, seq } = this, { name, leaseMs } = worker;
     return [`functions/runs/${id}/journal`, JSON.stringify({ worker: name, fence, seq, entries, end, leaseMs })];
+  }
+  async post(entries, end) {
+    const sent = clock(), { api, callMs, once } = this.worker;
+    const answer = await api.text("POST", ...this.call(entries, end), { until: () => this.leaseEnd, timeout: callMs, once });
+    this.heard(answer, sent);
+    return answer;
+  }
+  async endedSince() { // what has ended since, and we have not done: the names of these
+    const { completed } = await this.post([]).catch(() => ({}));
+    return new Set(completed?.map(({ name, n }) => idOf(name, n)));
   }
   // One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more.
   async send(end, except) {
@@ -166,26 +199,28 @@ export class Run {
     }
     this.calling = true;
     await this.beat; // a heartbeat that is under way
-    const taken = await this.tell(queue.flatMap((e) => this.wire(e).map((entry) => ({ e, entry }))), end);
+    const said = [];
+    for (const e of queue) this.wire(e, said);
+    const taken = await this.tell(said, end);
     this.calling = false;
     if (taken === undefined) this.die("lost");
     return taken === true;
   }
   async tell(said, end) { // undefined: it is not ours any more
     for (let tries = 0; tries < 3 && !this.dead; tries++) {
-      const sent = clock(), [path, text] = this.call(said.map(({ entry }) => entry), end), { api, callMs, once, log } = this.worker;
       try {
-        this.heard(await api.text("POST", path, text, { until: () => this.leaseEnd, timeout: callMs, once }), sent);
+        await this.post(said.map(({ words }) => words), end);
         return !tries;
       } catch (error) {
         if (["STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"].includes(error.code) || !(error.status < 500)) return undefined;
-        log(`${this.id}: ${error.message} (${error.code ?? error.status})`);
+        this.worker.log(`${this.id}: ${error.message} (${error.code ?? error.status})`);
+        const decided = error.code === "BAD_ENTRY" ? await this.endedSince() : new Set(); // by a person, meanwhile: then it is played anew
         const cancelled = error.code === "CANCELLED", paused = error.code === "WRONG_STATUS";
-        const begins = ({ kind, state }) => works.has(kind) && state === "begun", never = new Set(said.filter(({ entry }) => begins(entry)).map(({ entry }) => idOf(entry)));
-        const kept = (o) => (works.has(o.kind) && !begins(o)) || (cancelled && o.kind === "compensate" && !never.has(idOf(o)));
-        for (const { e, entry } of said) if (!kept(entry)) Object.assign(e, { over: true }), this.pending.delete(e); // stopped here
-        said = said.filter(({ entry }) => kept(entry)); // the outcomes alone
-        end = cancelled || paused ? undefined : { state: "failed", error: errorOf(error) };
+        const begins = ({ kind, state }) => works.has(kind) && state === "begun", never = new Set(said.filter(({ words }) => begins(words)).map(({ e }) => e.id));
+        const kept = ({ e, words }) => (works.has(words.kind) && !begins(words) && !decided.has(e.id)) || (cancelled && words.kind === "compensate" && !never.has(e.id));
+        end = cancelled || paused ? undefined : said.some(({ e }) => decided.has(e.id)) ? { state: "released" } : { state: "failed", error: errorOf(error) };
+        for (const it of said) if (!kept(it)) Object.assign(it.e, { over: true }), this.pending.delete(it.e); // stopped here
+        said = said.filter(kept); // the outcomes alone
         this.cancelled ||= cancelled;
         this.paused ||= paused;
         if (!end && !said.length) return false;
@@ -196,7 +231,7 @@ export class Run {
     Object.assign(this, { seq: answer.seq, sent, leaseEnd: Math.max(this.leaseEnd, sent + this.worker.leaseMs) });
     this.cancelled ||= answer.cancelled;
     this.paused ||= answer.paused;
-    this.inbox.push(...(answer.completed ?? []));
+    for (const c of answer.completed ?? []) if (c.kind !== "step" || !this.entries.get(idOf(c.name, c.n))?.over) this.inbox.push(c); // what the code does not have
   }
   heartbeat() { // out of sequence, and not while a call is on its way, which says as much
     const { api, callMs, leaseMs } = this.worker, sent = clock();
@@ -221,7 +256,7 @@ export class Run {
     e.busy = true;
     this.running++;
     try {
-      if (!asks) e.attempt = (e.attempt ?? 0) + 1;
+      if (!asks) e.attempt++;
       result = asks ? await found() : { state: "done", output: json(await this.attempt(e, key)) };
     } catch (error) {
       result = asks ? { state: "unknown", error: errorOf(error) } : this.judge(e, error);
@@ -230,14 +265,14 @@ export class Run {
     }
     e.busy = false;
     this.running--;
-    if (!result && !e.over) update(e, { state: "failed", retryAfterMs: 0 }); // it was not done: begin again
+    if (!result && !e.over) e.update({ state: "failed", retryAfterMs: 0 }); // it was not done: begin again
     else this.settle(e, result ?? failure("DROPPED", "it was not done, and lost its race"));
     this.wake();
   }
-  async attempt(e, key) {
+  attempt(e, key) {
     const { fn, timeout } = e.work, abort = () => (e.abort ??= new AbortController()); // made for those who look
     const more = { attempt: e.attempt, get signal() { return abort().signal; } };
-    e.abort = null;
+    e.abort = undefined;
     if (!timeout) return fn(key, more);
     const timer = setTimeout(() => abort().abort(new Error("it took too long")), duration(timeout));
     const late = new Promise((_, no) => more.signal.addEventListener("abort", () => no(more.signal.reason)));
@@ -252,24 +287,28 @@ export class Run {
     return { state: "failed", error: said, retryAfterMs: e.attempt < p.maxAttempts ? Math.ceil(error?.retryAfterMs ?? wait) : undefined };
   }
   settle(e, result) {
-    update(e, { ...result, result });
+    e.update(result).result = result;
     if (!this.outbox.includes(e)) this.outbox.push(e);
     if (e.over && e.state !== "unknown") this.pending.delete(e);
   }
   // Where nobody but this worker can end anything the order of seq is known before the answer, and the code goes on at once.
   foreseen() {
-    const known = this.outbox.filter((e) => e.kind === "step" && e.result && ended(e) && !e.over);
-    return known.length && [...this.pending].every((e) => e.kind === "step" && e.state !== "unknown" && (!ended(e) || known.includes(e))) && known[0];
+    const known = (e) => e.kind === "step" && e.result && ended(e) && !e.over, next = this.outbox.find(known);
+    if (!next) return null;
+    for (const e of this.pending) if (e.kind !== "step" || e.state === "unknown" || (ended(e) && !known(e))) return null;
+    return next;
   }
 
   // --- a turn
-  start() {
+  async start() {
     this.started = true;
     this.places.sort((a, b) => a.i - b.i);
-    Promise.resolve().then(() => this.fn.code(context(this), this.input)).then(
-      (output) => (this.done = { state: "completed", output: json(output) }),
-      (error) => (this.done = { state: "failed", error: errorOf(error), step: error instanceof EntryError ? error.step : undefined }),
-    ).finally(() => this.wake());
+    try {
+      this.done = { state: "completed", output: json(await this.fn.code(context(this), this.input)) };
+    } catch (error) {
+      this.done = { state: "failed", error: errorOf(error), step: error instanceof EntryError ? error.step : undefined };
+    }
+    this.wake();
   }
   async turn({ seq, retry, cancelled }, journal) { // true: suspended, and worth to be kept
     Object.assign(this, { retry, cancelled, ended: null, seq: Math.max(seq, journal.at(-1)?.seq ?? 0), replaying: true });
@@ -335,12 +374,12 @@ export class Run {
       else await this.execute(e);
       if (!e.result && !ended(e)) this.settle(e, failure("CANCELLED", "it was not done"));
     }
-    const owed = [...this.entries.values()].filter((o) => o.state === "done" && this.marked.has("compensate" + idOf(o))).sort((a, b) => b.place - a.place);
-    const at = owed.findIndex((e) => !ended(this.undos.get(idOf(e)) ?? {})), e = owed[at]; // one that has failed is for a person, when the rest is done
+    const owed = [...this.entries.values()].filter((o) => o.state === "done" && this.marked.has("compensate" + o.id)).sort((a, b) => b.place - a.place);
+    const at = owed.findIndex(({ id }) => !ended(this.undos.get(id) ?? {})), e = owed[at]; // one that has failed is for a person, when the rest is done
     if (!e) return this.end({ state: "undone" });
     if (!e.undo) return this.diverge({ ...brief(e), kind: "compensate" });
-    const u = this.undos.get(idOf(e)) ?? { ...brief(e), kind: "undo", state: "new" }, { fn, effect, onUnknown } = e.undo;
-    this.undos.set(idOf(e), Object.assign(u, { work: { ...e.undo, fn: (key, more) => fn(e.output, key, more) }, fields: { effect, onUnknown } }));
+    const u = this.undos.get(e.id) ?? new Entry("undo", e.name, e.n), { fn, effect, onUnknown } = e.undo;
+    this.undos.set(e.id, Object.assign(u, { work: { ...e.undo, fn: (key, more) => fn(e.output, key, more) }, fields: { effect, onUnknown } }));
     if (!this.ready(u)) return this.suspend([u]);
     if (effect === "claimed") {
       this.outbox.push(u);
@@ -385,20 +424,20 @@ function context(run) {
     attribute: (name, value) => run.ask("attribute", name, { value: json(value) }),
     async patched(name) { // true for runs that have not been here before it was written
       const mark = "patched " + name;
-      if (!patches.has(mark)) patches.set(mark, run.entries.has(idOf({ name: mark, n: 0 })) || (run.at >= run.places.length && !run.cancelled));
+      if (!patches.has(mark)) patches.set(mark, run.entries.has(idOf(mark, 0)) || (run.at >= run.places.length && !run.cancelled));
       return patches.get(mark) && !run.uses.has(mark) ? run.ask("value", mark, { output: true }) : patches.get(mark);
     },
     compensate(name, ...rest) {
-      const [options, fn] = swapped(...rest), e = run.entries.get(idOf({ name, n: options.n ?? run.uses.get(name) - 1 }));
+      const [options, fn] = swapped(...rest), e = run.entries.get(idOf(name, options.n ?? run.uses.get(name) - 1));
       if (!e?.asked) throw new Final(`there is no step "${name}" to compensate`);
       run.compensate(e, working(options, fn));
     },
     all(list) {
-      const group = new Set([...list].map((p) => run.of.get(p)));
+      const group = new Set([...list].map((p) => p?.[entry]));
       if (!group.has(undefined)) run.groups.add(group);
       return Promise.all(list).finally(() => run.groups.delete(group));
     },
-    race: (list) => Promise.race(list).finally(() => list.forEach((p) => run.drop(run.of.get(p)))),
+    race: (list) => Promise.race(list).finally(() => list.forEach((p) => run.drop(p?.[entry]))),
     log(...words) { if (!run.replaying) run.worker.log(`${run.id}:`, ...words); },
   };
 }

@@ -99,6 +99,8 @@ SCENES = {
         lambda r: output({"first": SAID})(r) and not r.effects and [e["state"] for e in r.entries if e["name"] == "charge"] == ["done"], True),
     "a race whose loser was not done": ("outrun", {"input": {"found": False}, "journal": LOST_RACE},
         lambda r: output({"first": SAID})(r) and not r.effects and [e["state"] for e in r.entries if e["name"] == "charge"] == ["failed"], False),
+    "a person decides what is to be begun again": ("undone", {"journal": [entry("step", "one", "unknown", effect="keyed", onUnknown="retry"), entry("compensate", "one")],
+        "decide": "one", "never": ["go"], "cancel_at": "suspend"}, lambda r: undone_in_reverse(r) and "one" not in steps(r), True),
     "a turn is given back where a child is to be undone": ("between", {"never": ["stop"], "cancel_at": "stop"},
         lambda r: undone_in_reverse(r) and r.released, True),
     "a claimed step in doubt is held": ("doubtful", {"input": {}}, lambda r: output({"out": {"step": "charge"}})(r) and steps(r) == ["charge"], False),

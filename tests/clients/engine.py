@@ -34,7 +34,7 @@ class Run:
         self.entries, self.index, self.seq, self.taken, self.fence = [], {}, 0, 0, 0
         self.worker, self.until, self.last, self.held_until = None, 0, None, 0
         self.status, self.awaits, self.any = "PENDING", None, False
-        self.cancelled = self.paused = self.cold = False
+        self.cancelled = self.paused = self.cold = self.overtaken = False
         self.calls = self.turns = self.replays = self.pages = self.beats = 0
         self.told_n = self.told_bytes = 0  # entries of its journal that workers were told of, and their bytes
         self.unheard = False  # the turn was handed out, and the answer lost: nobody knows of it
@@ -251,6 +251,7 @@ class Engine:
                 raise Refused(409, "SEQ_CONFLICT")
             run.until = max(run.until, time.monotonic() + body.get("leaseMs", 1000) / 1000)
             if not heartbeat:
+                self.decide(run, body)
                 self.check(run, body)
                 self.apply(run, body)
             own = {(e["kind"], e["name"], e["n"]) for e in body.get("entries") or [] if e.get("state") in ("done", "failed")}
@@ -266,6 +267,13 @@ class Engine:
                     self.end_open(run)
             self.changed.notify_all()
             return answer
+
+    def decide(self, run, body):
+        """A person says what became of a step at the very moment at which a worker begins it again."""
+        for e in run.entries:
+            if e["name"] == run.scene.get("decide") and e["state"] == "unknown" and run.find(e) is e and [o for o in body["entries"] if o["name"] == e["name"]]:
+                run.change(e, state="done", output={"step": e["name"]})
+                run.overtaken = True
 
     def check(self, run, body):
         """All or nothing: everything is looked at before anything is changed."""
@@ -294,6 +302,8 @@ class Engine:
             elif o or id in fresh:
                 if not o or o["kind"] != e["kind"] or e["kind"] not in ("step", "undo"):
                     self.refuse(run, "BAD_ENTRY", "%s %s is there" % (e["kind"], e["name"]))
+                if run.ended(o) and run.overtaken and o["seq"] > body["seq"]:
+                    raise Refused(422, "BAD_ENTRY", "%s has ended" % o["name"])  # nobody's fault
                 if run.ended(o) or o["state"] == "begun" and e["state"] == "begun":
                     self.refuse(run, "BAD_ENTRY", "%s is %s, and not %s again" % (o["name"], o["state"], e["state"]))
             elif e["kind"] != "undo" and e["n"] != len(uses) + new:

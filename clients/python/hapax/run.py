@@ -352,13 +352,24 @@ class Run:
             self.die("lost")
         return bool(taken)
 
+    def post(self, entries, end=None):
+        sent, (path, text) = time.monotonic(), self.call(entries, end)
+        answer = self.worker.api.text("POST", path, text, timeout=self.worker.lease_ms / 3000, until=lambda: self.lease_end)
+        self.heard(answer, sent)
+        return answer
+
+    def ended_since(self):
+        """What has ended since, and we have not done: the names of these."""
+        try:
+            return {(c["name"], c["n"]) for c in self.post([])["completed"]}
+        except Exception:
+            return set()
+
     def tell(self, said, end):
         """None: it is not ours any more."""
         for tries in range(3):
-            sent, entries = time.monotonic(), [entry for _, entry in said]
-            path, text = self.call(entries, end)
             try:
-                self.heard(self.worker.api.text("POST", path, text, timeout=self.worker.lease_ms / 3000, until=lambda: self.lease_end), sent)
+                self.post([entry for _, entry in said], end)
                 return tries == 0
             except Exception as error:
                 code, status = getattr(error, "code", None), getattr(error, "status", 0)
@@ -366,9 +377,11 @@ class Run:
                     return None
                 self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
                 cancelled, paused = code == "CANCELLED", code == "WRONG_STATUS"
-                end = None if cancelled or paused else {"state": "failed", "error": error_of(error)}
+                decided = self.ended_since() if code == "BAD_ENTRY" else set()  # by a person, meanwhile: then it is played anew
+                anew = any(e.id in decided for e, _ in said)
+                end = None if cancelled or paused else {"state": "released"} if anew else {"state": "failed", "error": error_of(error)}
                 self.cancelled, self.paused = self.cancelled or cancelled, self.paused or paused
-                said = self.outcomes(said, cancelled)
+                said = [it for it in self.outcomes(said, cancelled) if it[0].id not in decided]
                 if not end and not said:
                     return False
         return None

@@ -143,8 +143,8 @@ class Play:
                     raise
                 time.sleep(0.005)
 
-    def act(self, id, step):
-        """What a person does about a step: the test is the one who knows. False: nothing is to be done."""
+    def act(self, id, step, held):
+        """What a person does about a step: the test is the one who knows. False: nothing is to be done, or a worker is to find out about it."""
         name, (base, n) = step["name"], re.fullmatch(r"(.*?)(?:#(\d+))?", step["name"], re.S).groups()
         key, approvals = "%s/%s/%s" % (id, encode(base), n or 0), self.o["approvals"] or {}
         try:
@@ -152,12 +152,12 @@ class Play:
                 self.client.approve(id, name, **approvals[name])
                 self.sent.add(name)
                 return True
-            if step["status"] == "UNKNOWN":
+            if step["status"] == "UNKNOWN" and held:
                 done = {"outcome": "done", "output": self.outputs[key]} if key in self.outputs else {"outcome": "not_done"}
                 self.client.resolve(id, name, **done)
         except HapaxError:
             pass
-        return step["status"] == "UNKNOWN"
+        return step["status"] == "UNKNOWN" and held
 
     def run(self):
         until = time.monotonic() + self.o["timeout"]
@@ -172,8 +172,9 @@ class Play:
                 raise AssertionError("%s is %s at %s" % (run["id"], run["status"], run["currentStep"]))
             time.sleep(0.005)
             run = self.client.show(run["id"])
-            acted = [self.act(run["id"], step) for step in run["steps"]] if run["status"] not in OVER else []
-            if run["status"] == "WAITING" and not any(acted):
+            waits = run["status"] == "WAITING"
+            acted = [self.act(run["id"], step, waits) for step in run["steps"]] if run["status"] not in OVER else []
+            if waits and not any(acted):
                 self.skip(toNext=True)
         self.over = True
         if self.stage.lapsed:

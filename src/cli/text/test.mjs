@@ -1,4 +1,4 @@
-// The function on an engine in memory: to its end without waiting, and then killed before and after each of its calls.
+// The function on an engine in memory: to its end without waiting, and then in every order of two workers, the first of which dies or is late.
 import assert from "node:assert";
 import hapax from "./hapax/index.js";
 import { order } from "./order.mjs";
@@ -6,4 +6,4 @@ import { order } from "./order.mjs";
 const steps = { reserve: () => "reserved", charge: () => "charged" };
 const it = await hapax.test(order, { input: { item: "lamp", total: 120 }, steps, approvals: { approve: { by: "ann" } } });
 assert.deepEqual([it.status, it.output], ["COMPLETED", { paid: "charged", approved_by: "ann" }]);
-console.log(`ok: killed ${it.crashes} times, always the same end`);
+console.log(`ok: ${it.crashes} crashes, ${it.orders} orders of two workers, always the same end`);
