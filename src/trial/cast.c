@@ -345,16 +345,17 @@ bool trial_is_eager(const struct sim *sim, unsigned actor)
 }
 
 /*
- * Whoever ends what is over acts on what he has read of others, and they go on meanwhile. So do nodes that take a run up, or look at a
- * schedule; of these that makes three times as many schedules of it, for guards that are the engine's: without a schedule it takes two pauses.
+ * Whoever ends what is over acts on what he has read of others, and they go on meanwhile. So do nodes that look at a schedule, or take a
+ * run up: but that makes a run three times as large, and has shown nothing more of it, so that it takes two pauses.
  */
 bool trial_stands_still(const struct sim *sim, unsigned actor)
 {
 	const struct trial *t = trial_of(sim);
+	enum trial_part part = t->actors[actor].part;
 
-	if (t->actors[actor].part == PART_DRIVER)
+	if (part == PART_DRIVER)
 		return t->machine->schedule || t->options->pauses > 1;
-	return t->actors[actor].part == PART_JANITOR;
+	return part == PART_JANITOR;
 }
 
 /* ---- what callers could do ---- */

@@ -19,7 +19,8 @@ const struct db_stmt trial_slot_next = {.name = "trial_slot_next", .in = "", .ou
 DB_STMT(to_cancel, "trial_slot_cancels", "", "i",
 	"SELECT r.subject FROM hx_schedule c JOIN hx_schedule_open o ON o.schedule = c.subject JOIN hx_subject t ON t.id = o.subject"
 	" JOIN hx_run r ON r.subject = t.id WHERE " SCHEDULE_IS_OPEN " AND t.status <> 'CANCELLING' AND r.asked IS NULL AND " WAITS " LIMIT 1");
-DB_STMT(open_n, "trial_slot_open", "", "i", "SELECT count(*) FROM hx_schedule c JOIN hx_schedule_open o ON o.schedule = c.subject"
+DB_STMT(open_n, "trial_slot_open", "", "ii", "SELECT count(*), (SELECT count(last_slot) FROM hx_schedule)"
+	" - (SELECT count(*) FROM hx_run WHERE run_key LIKE 'schedule:%') FROM hx_schedule c JOIN hx_schedule_open o ON o.schedule = c.subject"
 	" JOIN hx_subject t ON t.id = o.subject WHERE " SCHEDULE_IS_OPEN);
 const struct db_stmt trial_hash_slots = {.name = "trial_hash_slots", .in = "", .out = "iiii",
 	.sql = "SELECT c.slot_at - hx_now_ms(), c.due_at - hx_now_ms(), c.revision, " WAITS " FROM hx_schedule c"};
@@ -100,4 +101,6 @@ void trial_slots_check(struct sim *sim)
 	if (db_cell(&result.rows[0], 0, 0)->i > 1 && trial_of(sim)->machine->schedule->spec.overlap != OVERLAP_ALLOW)
 		trial_break(sim, RULE_ENGINE, NULL,
 			    "H3: a slot was started while what the one before it started is open");
+	if (db_cell(&result.rows[0], 0, 1)->i) /* there is one slot here */
+		trial_break(sim, RULE_ENGINE, NULL, "H1, H2: a slot that was started has no run of its own");
 }
