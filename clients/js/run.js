@@ -231,7 +231,10 @@ export class Run {
     Object.assign(this, { seq: answer.seq, sent, leaseEnd: Math.max(this.leaseEnd, sent + this.worker.leaseMs) });
     this.cancelled ||= answer.cancelled;
     this.paused ||= answer.paused;
-    for (const c of answer.completed ?? []) if (c.kind !== "step" || !this.entries.get(idOf(c.name, c.n))?.over) this.inbox.push(c); // what the code does not have
+    for (const c of answer.completed ?? []) {
+      const e = c.kind === "step" && this.entries.get(idOf(c.name, c.n));
+      if (!(e?.over && ended(e))) this.inbox.push(c); // what the code does not have yet
+    }
   }
   heartbeat() { // out of sequence, and not while a call is on its way, which says as much
     const { api, callMs, leaseMs } = this.worker, sent = clock();

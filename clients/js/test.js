@@ -15,7 +15,7 @@ class Stage {
   }
   async pass(who, place) { // a worker comes to one of its places
     if (who === 0) {
-      if (this.places[0].push(place) - 1 === this.at) this.hold();
+      if (this.places[0].push(place) - 1 === this.at && !this.over) this.hold();
       await this.standing;
       if (this.standing && place.claimed) throw new Error("its lease is over"); // whoever decided about it was sure of that
     } else if (!place.heard && this.places[1].push(place) - 1 === this.wakes) await this.wake();
@@ -69,8 +69,7 @@ let plays = 0;
 async function play(server, fn, o, order) {
   const place = { server, workspace: `play-${++plays}` }, client = connect(place), effects = [], outputs = new Map(), workers = [];
   const skip = (by) => client.call("POST", "test-clock", by);
-  let over = false; // then nobody takes the place of a worker that dies with its last call
-  const stage = new Stage(order, () => (stage.lapsed = skip({ skipMs: LEASE }).then(() => over || add(1))));
+  const stage = new Stage(order, () => (stage.lapsed = skip({ skipMs: LEASE }).then(() => stage.over || add(1)))); // nobody takes its place when all is over
   const fakes = (who) => (name, real, effect) => async (key, more) => {
     await stage.pass(who, { name: `before the effect of ${name}`, claimed: effect === "claimed" });
     effects.push({ name, key, effect });
@@ -104,12 +103,12 @@ async function play(server, fn, o, order) {
       }
       if (!acted) await skip({ toNext: true });
     }
-    over = true;
+    stage.over = true; // from here on nobody stands still
     await stage.lapsed;
     if (stage.wakes >= stage.places[1].length) await stage.wake();
     return { ...run, effects, places: stage.places, world: JSON.stringify(o.world?.()) };
   } finally {
-    over = true;
+    stage.over = true;
     await stage.lapsed;
     stage.kill?.();
     await Promise.all(workers.map((worker) => worker.stop()));

@@ -1,4 +1,5 @@
 """hapax.test() on an engine in memory: a function that is safe comes to the same end, wherever it is killed; one that is not is found out."""
+import asyncio
 import time
 
 import hapax
@@ -41,6 +42,19 @@ try:
 except AssertionError as error:
     words = str(error)
 ok("what differs in a replay is found", words.startswith("killed") and "output" in words, words)
+
+
+# Steps that are coroutines, and that ask which attempt it is, in a function that is one.
+@hapax.function("later")
+async def later(ctx, input):
+    async def charge(key, attempt):
+        await asyncio.sleep(0)
+        return {"done": attempt > 0}
+    return [await ctx.step("charge", charge, effect="claimed"), await ctx.step("send", charge)]
+
+
+it = hapax.test(later)
+ok("asynchronous steps", it["output"] == [{"done": True}] * 2 and it["orders"] > it["crashes"] > 6, it)
 
 
 # Every order is tried: what the effects of two steps come to, as they should, told by a model of the two workers, against what was seen.

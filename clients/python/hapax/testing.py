@@ -30,7 +30,7 @@ class Place:
 class Stage:
     def __init__(self, order, lapse):
         (self.at, self.wakes), self.lapse, self.places, self.one = order, lapse, ([], []), threading.Lock()
-        self.standing = self.dead = False
+        self.standing = self.dead = self.over = False
         self.awake, self.rests, self.lapsed = threading.Event(), threading.Event(), None
 
     def arrive(self, who, place):
@@ -45,8 +45,11 @@ class Stage:
                 self.wake()
             return
         if self.arrive(0, place) == self.at:
-            self.standing, self.lapsed = True, threading.Thread(target=self.lapse, daemon=True)
-            self.lapsed.start()
+            with self.one:
+                self.standing = not self.over  # when all is over nobody stands still
+                if self.standing:
+                    self.lapsed = threading.Thread(target=self.lapse, daemon=True)
+                    self.lapsed.start()
         self.stand()
         if self.standing and place.claimed:
             raise Killed()  # its lease is over: whoever decided about it was sure of that
@@ -63,9 +66,14 @@ class Stage:
             self.awake.set()
             self.rests.wait(1)
 
-    def kill(self):
+    def end(self):
+        with self.one:
+            self.over = True
         if self.lapsed:
             self.lapsed.join()
+
+    def kill(self):
+        self.end()
         self.dead = self.dead or not self.awake.is_set()
         self.awake.set()
 
@@ -107,7 +115,7 @@ class Play:
     """One run, from its start to its end."""
 
     def __init__(self, server, function, o, order=(None, KILLED)):
-        self.function, self.o, self.over, self.workers, self.effects, self.outputs, self.sent = function, o, False, [], [], {}, set()
+        self.function, self.o, self.workers, self.effects, self.outputs, self.sent = function, o, [], [], {}, set()
         self.place = {"server": server, "workspace": "play-%d" % next(_plays)}
         self.client, self.stage = Client(**self.place), Stage(order, self.lapse)
 
@@ -116,15 +124,15 @@ class Play:
 
     def lapse(self):
         self.skip(skipMs=LEASE)
-        if not self.over:  # else it has stopped with its last call, and nobody takes its place
+        if not self.stage.over:  # else it has stopped with its last call, and nobody takes its place
             self.add(1)
 
     def add(self, who):
         def fakes(name, real, effect):
-            def fake(key):
+            def fake(key, attempt):
                 self.stage.come(who, Place("before the effect of " + name, claimed=effect == "claimed"))
                 self.effects.append((name, key, effect))
-                self.outputs[key] = (self.o["steps"] or {}).get(name, real)(key)
+                self.outputs[key] = worker.call((self.o["steps"] or {}).get(name, real), key, attempt=attempt)
                 return self.outputs[key]
             return fake
         # The first one has no claim under way that could get its own turn again.
@@ -176,9 +184,7 @@ class Play:
             acted = [self.act(run["id"], step, waits) for step in run["steps"]] if run["status"] not in OVER else []
             if waits and not any(acted):
                 self.skip(toNext=True)
-        self.over = True
-        if self.stage.lapsed:
-            self.stage.lapsed.join()
+        self.stage.end()
         if self.stage.wakes >= len(self.stage.places[1]):
             self.stage.wake()
         world = self.o["world"] and self.o["world"]()
@@ -192,7 +198,6 @@ class Play:
         return self
 
     def __exit__(self, *_):
-        self.over = True
         self.stage.kill()
         for worker, _ in self.workers:
             worker.stop()
