@@ -216,22 +216,20 @@ struct function_entry entry_of_row(const struct db_rows *rows, size_t row, struc
 #define FUNCTION_TO_UNDO "(SELECT count(*)" FUNCTION_OWED ")"
 /* The place of the last of these. */
 #define FUNCTION_LAST_OWED "CASE WHEN s.status = 'CANCELLING' THEN (SELECT max(t.i)" FUNCTION_OWED ") END"
+/* 1 or 0. Not by EXISTS, which PostgreSQL may answer by reading the rows of all functions. */
+#define FUNCTION_IS_THERE(rows) "CAST(coalesce((SELECT 1 FROM " rows " LIMIT 1), 0) AS bigint)"
 /* Is there an entry that has not ended? */
-#define FUNCTION_HAS_OPEN                                                                                              \
-	"CAST(CASE WHEN EXISTS (SELECT 1 FROM hx_entry o WHERE o.run = f.subject AND o.ended = 0) THEN 1 ELSE 0 END"   \
-	" AS bigint)"
+#define FUNCTION_HAS_OPEN FUNCTION_IS_THERE("hx_entry o WHERE o.run = f.subject AND o.ended = 0")
 /* Is there a child that is not CANCELLED? And while it is cancelled itself: the place of the last of these. */
-#define FUNCTION_HAS_KIDS                                                                                              \
-	"CAST(CASE WHEN EXISTS (SELECT 1 FROM hx_run k WHERE k.parent = f.subject AND k.child <> 'cancelled')"         \
-	" THEN 1 ELSE 0 END AS bigint)"
+#define FUNCTION_HAS_KIDS FUNCTION_IS_THERE("hx_run k WHERE k.parent = f.subject AND k.child <> 'cancelled'")
 #define FUNCTION_STANDING                                                                                              \
 	"CASE WHEN s.status = 'CANCELLING' THEN (SELECT max(e.i) FROM hx_run k JOIN hx_entry e ON e.run = f.subject"   \
 	" AND e.child = k.subject WHERE k.parent = f.subject AND k.child <> 'cancelled') END"
 /* Has a compensation failed? */
 #define FUNCTION_UNDO_FAILED                                                                                           \
-	"CAST(CASE WHEN s.status = 'CANCELLING' AND EXISTS (SELECT 1 FROM hx_entry c JOIN hx_entry u ON u.run = c.run" \
-	" AND u.label = c.label AND u.about = 'undo' AND u.state = 'failed' WHERE c.run = f.subject"                   \
-	" AND c.about = 'compensate') THEN 1 ELSE 0 END AS bigint)"
+	"CASE WHEN s.status = 'CANCELLING' THEN " FUNCTION_IS_THERE(                                                   \
+		"hx_entry c JOIN hx_entry u ON u.run = c.run AND u.label = c.label AND u.about = 'undo'"               \
+		" AND u.state = 'failed' WHERE c.run = f.subject AND c.about = 'compensate'") " ELSE 0 END"
 enum { FUNCTION_FIELDS(COLUMN_NAME) FN_NOW, FN_COLUMNS };
 #define FN_STOPPED FN_COLUMNS /* of what function_read() reads: as of a run (run.h), for a call that makes children */
 #define FN_ABOVE (FN_COLUMNS + 1) /* the same */

@@ -22,10 +22,16 @@ DB_STMT(stmt_read, "function_read", "iti", FUNCTION_FIELDS(COLUMN_OUT) "iit",
 
 #define NO_OUTPUT "CAST(NULL AS text)"
 
-DB_STMT(stmt_open, "function_read_open", "i", ENTRY_OUT,
-	"SELECT {ord}" ENTRY_COLUMNS(NO_OUTPUT) " FROM hx_entry e{join} WHERE e.run = ?1 AND e.ended = 0 ORDER BY {ord}e.i");
+/* PostgreSQL, planning while there is nothing, would compare all entries with all units: an order within leaves it one index. */
+#define FOR_EACH(select) "SELECT u.ord, x.* FROM {u} CROSS JOIN LATERAL (SELECT " select ") x ORDER BY u.ord, x.i"
 
-/* ?2: JSON, labels. PostgreSQL, planning while there is nothing, would compare them all with all: the order leaves it one index. */
+#define OPEN_OF(run) ENTRY_COLUMNS(NO_OUTPUT) " FROM hx_entry e WHERE e.run = " run " AND e.ended = 0 ORDER BY e.i"
+
+DB_STMT(stmt_open, "function_read_open", "i", ENTRY_OUT,
+	"SELECT " OPEN_OF("?1"),
+	.set_sql = FOR_EACH(OPEN_OF("u.p1")));
+
+/* ?2: JSON, labels. */
 #define NAMED_OF(run)                                                                                                  \
 	" CROSS JOIN LATERAL (SELECT * FROM hx_entry j WHERE j.run = " run " AND j.label = l.value AND j.ended = 1 ORDER BY j.about LIMIT 8) e"
 DB_STMT(stmt_named, "function_read_named", "it", ENTRY_OUT,
@@ -74,13 +80,14 @@ DB_STMT(stmt_journal, "function_read_journal", "iii", ENTRY_OUT,
 DB_STMT(stmt_count, "function_count_journal", "ii", "i",
 	"SELECT count(*) FROM hx_entry e WHERE e.run = ?1 AND e.seq > ?2");
 
-#define STEPS(from)                                                                                                    \
+#define STEPS_OF(run)                                                                                                  \
 	ENTRY_COLUMNS("e.output") ", (SELECT w.completed_at FROM hx_entry w WHERE w.run = e.run AND w.label = e.label"         \
-	" AND w.about = 'undo' AND w.state = 'done') FROM hx_entry e" from " WHERE e.about = '' AND e.run = "
+	" AND w.about = 'undo' AND w.state = 'done') FROM hx_entry e WHERE e.about = '' AND e.run = " run " ORDER BY e.i"
 DB_STMT(stmt_steps, "function_read_steps", "i", ENTRY_OUT "i",
-	"SELECT {ord}" STEPS("{join}") "?1 ORDER BY {ord}e.i");
+	"SELECT " STEPS_OF("?1"),
+	.set_sql = FOR_EACH(STEPS_OF("u.p1")));
 DB_STMT(stmt_key_steps, "function_read_key_steps", "tt", ENTRY_OUT "i",
-	"SELECT " STEPS("") "(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2) ORDER BY e.i");
+	"SELECT " STEPS_OF("(SELECT " RUN_OF_ALIAS("k") " FROM hx_run k WHERE k.workspace = ?1 AND k.run_key = ?2)"));
 
 /*
  * ?2: as it was read. Whatever else has changed the function, its journal or its subject has raised it; so the lines after it decide

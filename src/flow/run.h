@@ -150,18 +150,21 @@ void run_find_key(struct unit *unit, struct slice workspace, struct slice key);
 enum hx_code run_found(const struct unit_result *result, struct slice workflow, int64_t *ret_subject) HX_MUST_CHECK;
 
 /* Is the run `r`, which has a parent, one of a tree that is being cancelled further up? */
-#define RUN_IS_STOPPED(parent)                                                                                           \
-	"EXISTS (WITH RECURSIVE up(subject) AS (SELECT " parent " UNION ALL SELECT p.parent FROM up JOIN hx_run p"       \
-	" ON p.subject = up.subject WHERE p.parent IS NOT NULL) SELECT 1 FROM up JOIN hx_subject a ON a.id = up.subject" \
-	" WHERE a.status IN ('CANCELLING', 'CANCELLED'))"
+#define RUN_IS_STOPPED(parent)                                                                                         \
+	"EXISTS (WITH RECURSIVE up(subject) AS (SELECT " parent " UNION ALL SELECT " RUN_PARENT_OF_UP                  \
+	" FROM up WHERE up.subject IS NOT NULL) SELECT 1 FROM up WHERE (SELECT a.status FROM hx_subject a"             \
+	" WHERE a.id = up.subject) IN ('CANCELLING', 'CANCELLED'))"
+/* No join: PostgreSQL, planning while there are few, would read all runs for each. */
+#define RUN_PARENT_OF_UP "(SELECT p.parent FROM hx_run p WHERE p.subject = up.subject)"
 /* The same of a run that may have none; and those above its parent: RUN_STOPPED, RUN_ABOVE. */
 #define RUN_STOPPED_SQL                                                                                                \
 	"CAST(CASE WHEN r.parent IS NULL THEN 0 WHEN " RUN_IS_STOPPED("r.parent") " THEN 1 ELSE 0 END AS bigint)"
 /* Each chain on the way up begins with the one before it, so the last of them is the greatest. */
 #define RUN_ABOVE_SQL                                                                                                   \
 	"CASE WHEN r.depth > 1 THEN (WITH RECURSIVE up(subject, chain) AS (SELECT r.parent, CAST('' AS text) UNION ALL" \
-	" SELECT p.parent, up.chain || ' ' || p.parent FROM up JOIN hx_run p ON p.subject = up.subject"                 \
-	" WHERE p.parent IS NOT NULL) SELECT max(chain) FROM up) END"
+	" SELECT " RUN_PARENT_OF_UP                                                                                     \
+	", CASE WHEN up.subject = r.parent THEN up.chain ELSE up.chain || ' ' || up.subject"                            \
+	" END FROM up WHERE up.subject IS NOT NULL) SELECT max(chain) FROM up) END"
 
 /* What every run begins with; `more` of its columns follow. */
 #define INTO_RUN(more)                                                                                                    \
