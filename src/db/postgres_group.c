@@ -5,7 +5,8 @@
  *            (unit_together)
  *            ── the verdicts are read ──
  *   trip 2   the later lines of the plain units that are still in, line after line; those that their statement
- *            carried in its set form (a change of status carries its history row) are done already
+ *            carried in its set form (a change of status carries its history row) are done already; of a group that only
+ *            reads they go with the first trip, and so does the end of its transaction
  *   then     every other unit by itself, and those that were not won together, in row form under a savepoint: a trip up to each VERDICT or MUST; in the
  *            order of their subjects
  *
@@ -51,6 +52,7 @@ DB_STMT(stmt_no_limit, "no_limit", "", "", "SET LOCAL statement_timeout = 0");
 DB_STMT(stmt_savepoint, "savepoint", "", "", "SAVEPOINT hx_unit");
 DB_STMT(stmt_undo, "undo", "", "", "ROLLBACK TO hx_unit");
 DB_STMT(stmt_keep, "keep", "", "", "RELEASE hx_unit");
+DB_STMT(stmt_end, "end", "", "", "ROLLBACK"); /* of one that only reads: as in pg_commit */
 
 struct group {
 	struct pg *pg;
@@ -507,8 +509,27 @@ static void send_together(struct group *b, struct pg_trip *trip)
 	}
 }
 
+/* No line waits for the verdict of another, and none writes: all of it goes in one trip, the end of its transaction included. */
+static bool only_looks(const struct group *b)
+{
+	bool idle = b->pg->conn && PQtransactionStatus(b->pg->conn) == PQTRANS_IDLE;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (!runs_in_sets(b->units[i]) || !b->units[i]->lines_n || b->units[i]->lines[0].rule != UNIT_ANY)
+			return false;
+	return idle && b->pg->db.whole && !b->pg->db.limit.ns && !writes(b);
+}
+
+/* The lines after the first, of all plain units that are still in. */
+static void send_later(struct group *b, struct pg_trip *trip)
+{
+	for (unsigned line = next_phase(b, 1); line < UNIT_LINES_MAX && !trip->code; line = next_phase(b, line + 1))
+		send_phase(b, trip, line);
+}
+
 static enum hx_code run_plain(struct group *b)
 {
+	bool looks = only_looks(b);
 	struct pg_trip trip;
 	enum hx_code code;
 
@@ -518,14 +539,17 @@ static enum hx_code run_plain(struct group *b)
 		send_together(b, &trip);
 		send_phase(b, &trip, 0);
 	}
+	if (looks)
+		send_later(b, &trip);
+	if (looks && !trip.code)
+		pg_trip_row(&trip, &stmt_end, /* params= */ NULL, /* take= */ NULL, NULL);
 	code = pg_trip_finish(&trip);
-	if (code || next_phase(b, 1) == UNIT_LINES_MAX)
+	if (code || looks || next_phase(b, 1) == UNIT_LINES_MAX)
 		return code;
 
 	pg_trip_start(&trip, b->pg, b->arena, b->err);
 	send_limit(b, &trip);
-	for (unsigned line = next_phase(b, 1); line < UNIT_LINES_MAX && !trip.code; line = next_phase(b, line + 1))
-		send_phase(b, &trip, line);
+	send_later(b, &trip);
 	return pg_trip_finish(&trip);
 }
 

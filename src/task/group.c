@@ -196,8 +196,10 @@ static enum hx_code try_once(struct group *group, const struct run *run, struct 
 	group->phase = GROUP_BUILT;
 	run->db->limit = limit;
 	code = group_begin(group, run->db, err);
+	run->db->whole = true;
 	if (!code)
 		code = run->db->driver->execute(run->db, group->units, group->n, group->results, run->arena, err);
+	run->db->whole = false;
 	if (!code) {
 		group->phase = GROUP_EXECUTED;
 		group_settle(group, run->sink);
