@@ -45,10 +45,11 @@ on_postgres=(double-charge claim-without-probe late-item)
 [ -z "${HAPAX_SOAK:-}" ] || read -ra on_postgres <<<"${names[*]/approved-by-nobody/approved-in-time}"
 [ -n "${HAPAX_TEST_PG:-}" ] || on_postgres=()
 # Nobody approves for a day, which is not waited for: the same with two seconds.
+mkdir -p soon
 for twin in json mended.json; do
-	sed 's/"24h"/"2s"/' "$root/tests/explore/approved-by-nobody.$twin" >"approved-in-time.$twin"
+	sed 's/"24h"/"2s"/' "$root/tests/explore/approved-by-nobody.$twin" >"soon/approved-in-time.$twin"
 done
-save "$PWD/approved-in-time" approved-in-time
+save "$PWD/soon/approved-in-time" approved-in-time
 n=0
 for name in "${on_postgres[@]}"; do
 	replay "$name" "$name-on-postgres" --db "$HAPAX_TEST_PG" &
