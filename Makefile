@@ -232,6 +232,7 @@ CC := $(if $(filter fuzz,$(FLAVOUR)),clang,gcc)
 endif
 
 OPTIMIZE := -O2
+DEBUG_INFO := -g
 SANITIZE :=
 ifeq ($(FLAVOUR),asan)
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized
@@ -251,7 +252,11 @@ CPPFLAGS := $(call buildflags,CPPFLAGS)
 CFLAGS := $(call buildflags,CFLAGS)
 LDFLAGS := $(call buildflags,LDFLAGS)
 endif
-CFLAGS ?= $(OPTIMIZE) -g
+# Names and lines are all that a sanitizer says.
+ifneq ($(SANITIZE),)
+DEBUG_INFO := -g1
+endif
+CFLAGS ?= $(OPTIMIZE) $(DEBUG_INFO)
 CPPFLAGS ?=
 LDFLAGS ?=
 # Nobody unwinds our stack but a debugger, which has its own tables (-g); and most of what is relocated are pointers of tables,
@@ -349,6 +354,9 @@ $(BUILD)/obj/bench/raw_%.o: includes :=
 $(BUILD)/obj/tests/%.o: includes += -Itests $(test_cflags)
 # These wait for what they test, and there are many: a third of the time of a build was to make them quick.
 $(foreach s,unit http chaos,$(BUILD)/obj/tests/$(s)/%.o): private OPTIMIZE := -O0
+ifeq ($(DEBUG)$(SANITIZE),)
+$(BUILD)/obj/tests/%.o: private DEBUG_INFO :=
+endif
 # What runs once, or once for each call of a person or of a definition, is small rather than quick; also in a package, whose
 # flags say -O2. With -Oz instead of -Os a run of three native steps on SQLite takes 0.5 % more instructions (callgrind).
 ifneq ($(and $(SMALL_CFLAGS),$(filter -O2,$(CFLAGS))),)
