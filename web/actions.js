@@ -82,7 +82,7 @@ export function resolve_item(batch, n) {
 	const plain = (action) => ({ ...action, fields: action.fields.filter((f) => f !== REASON), body: (form) => ({ outcome: action.label === "done" ? "done" : "not_done", output: action.label === "done" ? json_of(form, "output") : undefined }) });
 	return [
 		plain(resolve({}, where, words, "done", "You have looked, and the item is there. It stays charged.")),
-		plain(resolve({}, where, words, "not_done", "You have looked, and the item is not there. It is tried again.")),
+		plain(resolve({}, where, words, "not_done", "You have looked, and the item is not there. It has failed, and what it was charged goes back.")),
 	];
 }
 

@@ -154,10 +154,12 @@ function App() {
 	const [state, set_state] = useState("asking"); // asking, in, out (never was in), over (was in)
 	const main = useRef(null);
 	useEffect(() => {
+		const page = ({ parts, query } = where()) => parts.join("/") + (query.cursor || "");
+		let seen = page();
 		const on = () => {
 			set_at(where());
-			main.current.scrollTop = 0;
-			scrollTo(0, 0);
+			if (page() !== seen) scrollTo(0, 0); // a filter, or what is open, leaves the eye where it is
+			seen = page();
 		};
 		addEventListener("hashchange", on);
 		on_unauthenticated(() => set_state((before) => (before === "in" || before === "over" ? "over" : "out")));

@@ -1,7 +1,7 @@
 // Home: all that waits for a person, the oldest first or that with the most money, with what can be done about it.
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { go_query, grouped, html, link, query, where } from "./lib.js";
+import { go_query, grouped, html, link, path, query, where } from "./lib.js";
 import { resolve_record } from "./gate.js";
 import { Sent } from "./sent.js";
 import { Actions, Age, Choice, Failure, Id, Page, Status, Text, Why, reload_all, useLoad } from "./ui.js";
@@ -53,10 +53,30 @@ function Subject({ item }) {
 }
 
 const claimed = (item) => /^entity:([^:]+):(.+)$/s.exec(item.id) || [];
-// Where it is told what was sent.
-function sent_of(item) {
-	if (item.kind === "held_claim") return link`entities/${claimed(item)[1]}/${claimed(item)[2]}`.slice(2);
-	return item.kind === "unknown_step" && item.step && /^run_/.test(item.id) ? `workflow-runs/${item.id}` : null;
+function SentOf({ item }) {
+	const [, workflow, id] = claimed(item);
+	if (item.kind === "held_claim") return html`<${Sent} of=${link`entities/${workflow}/${id}`.slice(2)} step=${item.step} asks=${["entity", "probe", workflow, id, item.step]} />`;
+	if (item.kind === "unknown_step" && item.step) return html`<${Sent} of=${`workflow-runs/${item.id}`} id=${item.id} step=${item.step} asks=${["run", "probe", item.id, item.step]} />`;
+	return /^parked/.test(item.kind) ? html`<${Sent} of=${`jobs/${item.id}`} />` : null;
+}
+
+// The first items of a batch that are UNKNOWN, each with what was sent and what can be done. One that was decided here stays until it is closed.
+const ITEMS = 3;
+function Items({ of: batch, settled, done, closed }) {
+	const { data } = useLoad(settled ? null : path`batches/${batch.id}/items` + query({ status: "UNKNOWN", limit: ITEMS }));
+	const [kept, keep] = useState([]);
+	const open = (!settled && data?.items) || [];
+	const items = [...open, ...kept.filter((k) => !open.some((i) => i.n === k.n))].sort((a, b) => a.n - b.n);
+	const over = (item) => () => {
+		keep((all) => all.filter((k) => k.n !== item.n));
+		if (settled && kept.length < 2) closed();
+	};
+	return items.map((item) => html`<div key=${item.n} class="one"><div class="said"><p><a href=${link`batches/${batch.id}` + query({ item_status: "UNKNOWN", item: item.n })}>Item ${String(item.n)}</a> <span class="money">charged <b>${grouped(item.charged)}</b></span></p>
+		${open.includes(item) && html`<${Sent} of=${`batches/${batch.id}/items/${item.n}`} asks=${["batch", "probe", batch.id, item.n]} />`}</div>
+		<${Actions} of=${open.includes(item) ? act.resolve_item(batch, item.n) : []} label=${`what became of item ${item.n}`} closed=${over(item)} done=${() => {
+			keep((all) => [...all.filter((k) => k.n !== item.n), item]);
+			done();
+		}} /></div>`);
 }
 
 function Item({ item, settled, done, closed }) {
@@ -68,8 +88,9 @@ function Item({ item, settled, done, closed }) {
 			${!settled && html`<${Status} of=${item.status} />${item.money !== null && html`<span class="money">amount <b>${grouped(item.money)}</b></span>`}<span class="age">waits <${Age} since=${item.since} /></span>`}
 		</header>
 		<div class="said">${item.request ? html`<p class="why">The gate "<${Text} of=${item.request.gate ?? "gate"} />" has sent this request to its service, and knows of no answer. Whoever sends it again is refused until a person says whether it was done.</p>` : html`<${Why} id=${item.id} detail=${item.detail} />`}
-			${!settled && sent_of(item) && html`<${Sent} of=${sent_of(item)} step=${item.step} />`}</div>
-		${SEEN[item.kind] && !settled && html`<div class="actions row"><a class="button" href=${SEEN[item.kind](item)}>look at it</a></div>`}
+			${!settled && html`<${SentOf} item=${item} />`}</div>
+		${SEEN[item.kind] && !settled && html`<div class="actions row"><a class="button" href=${SEEN[item.kind](item)}>${item.kind === "unknown_items" ? "all of them" : "look at it"}</a></div>`}
+		${item.kind === "unknown_items" && html`<${Items} of=${item} settled=${settled} done=${done} closed=${closed} />`}
 		<${Actions} of=${settled ? [] : actions_of(item)} done=${done} closed=${closed} label=${`what can be done about ${item.id}`} />
 	</article>`;
 }

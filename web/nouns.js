@@ -1,8 +1,8 @@
 // Entities, batches, jobs, accounts, schedules and functions: a list and a page each.
-import { useRef, useState } from "./vendor/hooks.js";
+import { useRef } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { command, grouped, html, link, local, may, path, query, where } from "./lib.js";
-import { Actions, Age, Choice, Command, Copy, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { command, go_query, grouped, html, link, local, may, path, query, where } from "./lib.js";
+import { Actions, Age, Choice, Command, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 import { Chart } from "./chart.js";
 import { Picture } from "./picture.js";
 import { Sent } from "./sent.js";
@@ -57,7 +57,7 @@ export function Entity({ workflow, id }) {
 	const open = e.claim ? [] : [...new Set(steps.filter((s) => s.status === e.status).map((s) => s.step_key))];
 	return html`<${Page} title=${html`<${Text} of=${id} />`} crumbs=${crumbs} aside=${html`<${Status} of=${e.status} />`}>
 		<${Failure} error=${error} /><${Why} id=${subject} />
-		${e.claim?.held && html`<${Sent} of=${path`entities/${workflow}/${id}`} step=${e.claim.step} /><${Actions} of=${act.resolve_claim(e, e.claim.step)} />`}
+		${e.claim?.held && html`<${Sent} of=${path`entities/${workflow}/${id}`} step=${e.claim.step} asks=${["entity", "probe", workflow, id, e.claim.step]} /><${Actions} of=${act.resolve_claim(e, e.claim.step)} />`}
 		<${Actions} of=${open.map((step) => act.fire_step(e, step))} label="steps that can be fired" />
 		<${Facts} of=${[["workflow", html`<a href=${link`workflows/${workflow}`}><${Text} of=${workflow} /></a>`], ["version", String(e.version)], ["updated", html`<${Time} of=${e.updatedAt} />`],
 			["claim", e.claim && html`<${Text} of=${e.claim.step} /> by <${Text} of=${e.claim.requester} />, ${e.claim.held ? "held for a person" : html`until <${Time} of=${e.claim.until} />`}, fence ${String(e.claim.fence)}`]]} />
@@ -100,19 +100,18 @@ export function Batches() {
 
 function Item({ batch, item, close }) {
 	return html`<div class="card"><h3>Item ${String(item.n)} <${Status} of=${item.status} /> ${item.decision}<button class="link copy" onClick=${close}>close</button></h3>
-		<${Facts} of=${[["cost", grouped(item.cost)], ["charged", grouped(item.charged)], ["attempt", String(item.attempt)], ["sent with the key", item.status === "UNKNOWN" && html`<code>${batch.id}/${String(item.n)}</code><${Copy} text=${() => `${batch.id}/${item.n}`} />`]]} />
+		<${Facts} of=${[["cost", grouped(item.cost)], ["charged", grouped(item.charged)], ["attempt", String(item.attempt)]]} />
+		${item.status === "UNKNOWN" && html`<${Sent} of=${`batches/${batch.id}/items/${item.n}`} asks=${["batch", "probe", batch.id, item.n]} />`}
 		${item.error && html`<div class="note bad"><${Long} of=${item.error} /></div>`}
 		<${Actions} of=${[...(item.status === "UNKNOWN" ? act.resolve_item(batch, item.n) : []), item.status === "SUCCEEDED" && !item.decision && act.accept_item(batch, item.n)]} />
 		<div class="columns"><${Data} title="Input" of=${item.input} /><${Data} title="Output" of=${item.output} />${item.late !== null && html`<${Data} title="Late" of=${item.late} />`}</div>
 	</div>`;
 }
 
-// A cell for each item, 500 at a time.
+// A cell for each item, 500 at a time; which one is open is part of the address.
 function Cells({ batch }) {
-	const [n, choose] = useState(null);
-	const [pages, set_pages] = useState([null]);
-	const { item_status } = where().query;
-	const cursor = pages[pages.length - 1];
+	const { item_status, item, cursor } = where().query;
+	const n = item === undefined ? null : Number(item), choose = (m) => go_query({ item: m });
 	const { data, error } = useLoad(path`batches/${batch.id}/items` + query({ limit: 500, cursor, status: item_status }));
 	const last = useRef(null); // an item that does not fit the filter any more stays until it is closed
 	const chosen = n === null ? null : data?.items.find((i) => i.n === n) || (last.current?.n === n ? last.current : null);
@@ -120,7 +119,7 @@ function Cells({ batch }) {
 	return html`<section><h2>Items<${Choice} name="item_status" label="Status" words=${ITEM_STATUSES} value=${item_status} /></h2><${Failure} error=${error} />
 		<div class="cells" role="group" aria-label="items">${data?.items.map((i) => html`<button key=${i.n} class="${tone_of(i.status)} ${i.status.toLowerCase()} ${i.decision || ""} ${i.n === n ? "open" : ""}" title=${`${i.n}: ${i.status}${i.decision ? ", " + i.decision : ""}`} aria-label=${`item ${i.n}: ${i.status}`} onClick=${() => choose(i.n === n ? null : i.n)}></button>`)}</div>
 		${data && !data.items.length && html`<p class="quiet">None.</p>`}
-		${(pages.length > 1 || data?.cursor) && html`<div class="pager">${pages.length > 1 && html`<button class="button" onClick=${() => set_pages(pages.slice(0, -1))}>before</button>`}${data?.cursor && html`<button class="button" onClick=${() => set_pages([...pages, data.cursor])}>next 500</button>`}</div>`}
+		${(cursor || data?.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => go_query({ cursor: "", item: "" })}>from the first</button>`}${data?.cursor && html`<button class="button" onClick=${() => go_query({ cursor: data.cursor, item: "" })}>next 500</button>`}</div>`}
 		${chosen && html`<${Item} key=${n} batch=${batch} item=${chosen} close=${() => choose(null)} />`}
 	</section>`;
 }

@@ -111,7 +111,7 @@ function Step({ run, step, place, to, tries }) {
 			<${Attempts} of=${tries} step=${step} />
 			${step.error && html`<div class="note bad"><strong><${Text} of=${step.error.code || "error"} /></strong> <${Long} of=${step.error.message ?? ""} /></div>`}
 			${step.output !== null && html`<div class="json"><${Json} name="output" of=${step.output} /></div>`}
-			${step.status === "UNKNOWN" && html`<${Sent} of=${`workflow-runs/${run.id}`} step=${step.name} /><${Actions} of=${act.resolve_step(run, step.name)} />`}
+			${step.status === "UNKNOWN" && html`<${Sent} of=${`workflow-runs/${run.id}`} id=${run.id} step=${step.name} asks=${["run", "probe", run.id, step.name]} /><${Actions} of=${act.resolve_step(run, step.name)} />`}
 		</div>`}
 	</div>`;
 }

@@ -114,6 +114,8 @@ bool api_id(struct http_call *call, const char *prefix, const char *detail, int6
 bool api_run_id(struct http_call *call, int64_t *ret_subject);
 bool api_batch_id(struct http_call *call, int64_t *ret_subject);
 bool api_job_id(struct http_call *call, int64_t *ret_subject);
+/* The item of a batch in the path, its {n}; false after answering 404. */
+bool api_batch_item(struct http_call *call, int64_t *ret_batch, int64_t *ret_n);
 /* A number of the query, from 1 to max; absent: otherwise. False after answering 400. */
 bool api_query_number(struct http_call *call, const char *name, int64_t otherwise, int64_t max, int64_t *ret_number);
 /* etag_version 0: no ETag. The text stays the caller's. */
@@ -270,6 +272,7 @@ void api_batch_cancel(struct http_call *call);
 void api_batch_add_items(struct http_call *call);
 void api_batch_accept(struct http_call *call);
 void api_batch_resolve(struct http_call *call);
+void api_batch_probe(struct http_call *call);
 void api_schedule_put(struct http_call *call);
 void api_schedule_show(struct http_call *call);
 void api_schedule_verb(struct http_call *call);

@@ -1,5 +1,5 @@
 /*
- * What callers do to a batch: start it, cancel it, accept an item, say what became of one that is UNKNOWN.
+ * What callers do to a batch: start it, cancel it, accept an item, say what became of one that is UNKNOWN, or ask its probe before.
  *
  * The unit that writes carries the record of the request's Idempotency-Key. That of a cancel does not: it may be asked for again
  * and again, and is done once.
@@ -17,7 +17,7 @@
 
 #define VERB_BYTES_MAX (64u << 20)
 
-/* ---- start, accept, resolve ---- */
+/* ---- start, accept, resolve, ask ---- */
 
 struct verb_call {
 	struct api_task task;
@@ -32,6 +32,8 @@ static void write_answer(const void *of, struct strbuf *text)
 
 	if (v->rq->kind == BATCH_START)
 		batch_json_add(&v->row, BATCH_AS_IS, text);
+	else if (v->rq->kind == BATCH_ASK)
+		api_write_probed(text, v->says, v->item.output);
 	else
 		batch_json_add_item(&v->item, text);
 }
@@ -77,14 +79,13 @@ static void verb_start(struct http_call *call, const struct batch_verb_request *
 
 static const char *const nothing[] = {NULL};
 
-/* The item in the path; false after answering 404. */
-static bool read_item(struct http_call *call, struct batch_verb_request *rq)
+bool api_batch_item(struct http_call *call, int64_t *ret_batch, int64_t *ret_n)
 {
 	struct json n;
 
-	if (!api_batch_id(call, &rq->subject))
+	if (!api_batch_id(call, ret_batch))
 		return false;
-	if (!json_check(call_param(call, "n"), /* err= */ NULL, &n) && api_is_counted(n, 0, BATCH_ITEMS_MAX, &rq->n))
+	if (!json_check(call_param(call, "n"), /* err= */ NULL, &n) && api_is_counted(n, 0, BATCH_ITEMS_MAX, ret_n))
 		return true;
 	return api_refuse(call, HX_NOT_FOUND, "the batch has no such item");
 }
@@ -103,7 +104,7 @@ void api_batch_accept(struct http_call *call)
 	struct batch_verb_request rq = {.kind = BATCH_ACCEPT};
 	struct json body;
 
-	if (read_item(call, &rq) && api_body(call, nothing, &body))
+	if (api_batch_item(call, &rq.subject, &rq.n) && api_body(call, nothing, &body))
 		verb_start(call, &rq);
 }
 
@@ -113,10 +114,18 @@ void api_batch_resolve(struct http_call *call)
 	struct batch_verb_request rq = {.kind = BATCH_RESOLVE};
 	struct json body;
 
-	if (read_item(call, &rq) && api_body(call, known, &body) &&
+	if (api_batch_item(call, &rq.subject, &rq.n) && api_body(call, known, &body) &&
 	    api_either(call, body, "outcome", "done", "not_done", &rq.done) &&
 	    api_member(call, body, "output", BATCH_OUTPUT_BYTES_MAX, "what an item puts out is at most 1 MiB",
 		       &rq.output))
+		verb_start(call, &rq);
+}
+
+void api_batch_probe(struct http_call *call)
+{
+	struct batch_verb_request rq = {.kind = BATCH_ASK};
+
+	if (api_batch_item(call, &rq.subject, &rq.n))
 		verb_start(call, &rq);
 }
 

@@ -126,6 +126,8 @@ const struct route api_dashboard_routes[DASHBOARD_ROUTES] = {
 	 .summary = "What a step in doubt has sent, under which key."},
 	{"GET", "/api/v1/entities/{workflow}/{id}/sent", api_entity_sent, ROUTE_READ,
 	 .summary = "What a claim that is held has sent, under which key."},
+	{"GET", "/api/v1/batches/{id}/items/{n}/sent", api_item_sent, ROUTE_READ,
+	 .summary = "What an item in doubt has sent, under which key."},
 	{"GET", "/api/v1/session", api_session_show, ROUTE_READ, .summary = "Says who asks."},
 	{"POST", "/api/v1/session", api_session_begin, ROUTE_READ, .summary = "Gives a session for a key."},
 	{"DELETE", "/api/v1/session", api_session_end, ROUTE_READ, .summary = "Ends it."},

@@ -39,6 +39,7 @@ void api_session_end(struct http_call *call);
 extern const struct api_list api_function_list, api_bulk_list;
 void api_run_sent(struct http_call *call);
 void api_entity_sent(struct http_call *call);
+void api_item_sent(struct http_call *call);
 /* Of gates whose records are in this store (api_gate_records.c). */
 void api_gate_records(struct http_call *call);
 void api_gate_resolve(struct http_call *call);
@@ -47,6 +48,6 @@ void api_standing(struct http_call *call);
 void api_findings(struct http_call *call);
 void api_definition_places(struct http_call *call); /* what its picture has where */
 
-#define DASHBOARD_ROUTES 18
+#define DASHBOARD_ROUTES 19
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

@@ -5,7 +5,9 @@
 #include "api/api_dashboard.h"
 #include "api/api_list.h"
 #include "base/json_string.h"
+#include "engine/batches.h"
 #include "engine/runs.h"
+#include "flow/batch_verb.h"
 #include "flow/call_key.h"
 #include "flow/run_ask.h"
 
@@ -147,6 +149,8 @@ static enum hx_code sent_of_run(struct api_query *query, const struct unit_resul
 		return code == HX_CONFIG_ERROR ? HX_BUSY : code;
 	strbuf_add_char(&query->text, '{');
 	row_json_struct(&query->text, members, &row);
+	json_more_bool(&query->text, "function",
+		       db_cell(&result->rows[0], 0, RUN_DEFINITION_VERSION)->i == RUN_FUNCTION);
 	sent_write(&query->text, sent.step ? slice_str(sent.step->name) : slice_of(NULL, 0), sent.key, sent.body,
 		   sent.action && row.undo < 0 && sent.action->probe);
 	strbuf_add_char(&query->text, '}');
@@ -220,6 +224,51 @@ void api_entity_sent(struct http_call *call)
 		.call = call, .build = claim_build, .answered = claim_answered, .machine = api_machine(call)};
 	struct api_query *query = sent.machine ? api_query_new(&sent) : NULL;
 
+	if (query)
+		api_query_read(query);
+}
+
+static void sent_build_item(struct api_query *query, struct unit *unit)
+{
+	batch_read(unit, api_workspace(query->call), query->subject);
+	item_read(unit, query->subject, query->number);
+}
+
+static enum hx_code sent_of_item(struct api_query *query, const struct unit_result *result)
+{
+	struct arena *arena = query->call->arena;
+	const struct batch_policy *policy = batches_policy(api_parts(query->call)->batches);
+	struct slice key = {0}, body = {0};
+	struct batch_item_row item;
+	struct batch_hold hold;
+	struct batch_row row;
+
+	if (result->rows[0].n == 0 || result->rows[1].n == 0)
+		return HX_NOT_FOUND;
+	batch_row_take(&result->rows[0], 0, policy, arena, &row);
+	batch_hold_of(&row, policy, arena, &hold);
+	batch_item_row_take(&result->rows[1], 0, arena, &item);
+	if (!hold.machine)
+		return HX_BUSY;
+	if (slice_is(slice_str(item.status), ITEM_UNKNOWN)) {
+		key = batch_item_key(row.subject, item.n, /* suffix= */ NULL, 0, arena);
+		body = batch_call_body(&hold, "item", &(struct batch_call_item){.n = item.n, .input = item.input},
+				       arena);
+	}
+	strbuf_add_char(&query->text, '{');
+	sent_write(&query->text, slice_str("item"), key, body, hold.machine->definition->item_action->probe);
+	strbuf_add_char(&query->text, '}');
+	return arena->failed ? HX_TOO_LARGE : HX_OK;
+}
+
+void api_item_sent(struct http_call *call)
+{
+	struct api_query sent = {.call = call, .build = sent_build_item, .answered = sent_of_item};
+	struct api_query *query;
+
+	if (!api_batch_item(call, &sent.subject, &sent.number))
+		return;
+	query = api_query_new(&sent);
 	if (query)
 		api_query_read(query);
 }

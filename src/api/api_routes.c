@@ -178,6 +178,9 @@ static const struct route routes[] = {
 	 "Says what became of an item that is UNKNOWN.",
 	 .id = "resolveItem", .body = "Resolution",
 	 .answers = {{200, "Item"}}, .errors = ERRORS(HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_RUN_EXPIRED)},
+	{"POST", "/api/v1/batches/{id}/items/{n}/probe", api_batch_probe, ROUTE_EXECUTE,
+	 "Asks the probe of an item that is UNKNOWN; nothing is changed.",
+	 .id = "probeItem", .answers = {{200, "Probed"}}, .errors = ERRORS(HX_WRONG_STATUS, HX_RUN_EXPIRED)},
 
 	{"POST", "/api/v1/accounts", api_account_create, ROUTE_ADMIN, "Opens an account.",
 	 .one_unit = true, .id = "createAccount",

@@ -315,6 +315,8 @@ const struct command verbs_flow[] = {
 	{"batch", "accept", "ID N", "accepts what an item has made: a cancel leaves it alone",
 	 "POST", BATCHES "/{ID}/items/{N}/accept", LINE(ITEM_TEXT),
 	 .exits = EXITS(BATCH_STATUS_EXIT)},
+	{"batch", "probe", "ID N", "asks the probe of an item whose outcome is unknown; nothing is changed",
+	 "POST", BATCHES "/{ID}/items/{N}/probe", LINE(PROBED), .exits = EXITS(BATCH_STATUS_EXIT)},
 	{"batch", "resolve", "ID N done|not_done", "says what became of an item whose outcome is unknown",
 	 "POST", BATCHES "/{ID}/items/{N}/resolve", LINE(ITEM_TEXT), MEMBERS(TO(WORD, "outcome")),
 	 .options = OPTIONS(OPTION("output", "JSON",

@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "flow/answer.h"
+#include "flow/call_key.h"
 #include "flow/shapes.h"
 #include "task/states.h"
 
 #define LOSSES_MAX 10
 
-enum { BATCH_VERB_NEW, BATCH_VERB_READING, BATCH_VERB_WRITING, BATCH_VERB_DONE };
+enum { BATCH_VERB_NEW, BATCH_VERB_READING, BATCH_VERB_WRITING, BATCH_VERB_PROBING, BATCH_VERB_DONE };
 enum { LINE_BATCH, LINE_ITEM };
 
 /* ---- an item as it was read ---- */
@@ -109,7 +110,38 @@ static void decide_resolve(struct batch_verb *v, const struct answer *answer)
 	}
 }
 
+static const struct action *probe_of(const struct batch_verb *v)
+{
+	return v->hold.machine->definition->item_action->probe;
+}
+
+/* As the engine asks it (batch_hand.c), under a key of its own. */
+static void decide_ask(struct batch_verb *v, const struct answer *answer)
+{
+	if (!v->hold.machine) {
+		end_batch_verb(v, HX_BUSY, "this node does not know the definition of this batch yet");
+	} else if (strcmp(v->item.status, ITEM_UNKNOWN) != 0) {
+		end_batch_verb(v, HX_WRONG_STATUS, "the outcome of this item is not in doubt");
+	} else if (probe_missing(probe_of(v))) {
+		end_batch_verb(v, HX_WRONG_STATUS, probe_missing(probe_of(v)));
+	} else {
+		struct slice key = batch_item_key(v->hold.subject, v->item.n, /* suffix= */ NULL, 0, v->arena);
+
+		v->key = call_key_to_ask(key, CALL_PROBE, answer->id, v->arena);
+		v->body = batch_call_body(
+			&v->hold, "probe",
+			&(struct batch_call_item){.n = v->item.n, .input = v->item.input, .about = key}, v->arena);
+		task_go(&v->task, BATCH_VERB_PROBING);
+	}
+}
+
 /* ---- answers ---- */
+
+static void batch_verb_take_said(struct batch_verb *v, const struct answer *answer)
+{
+	v->says = probe_told(answer, v->arena, &v->item.output);
+	end_batch_verb(v, v->arena->failed ? HX_TOO_LARGE : HX_OK, NULL);
+}
 
 static void take_item(struct batch_verb *v, const struct answer *answer)
 {
@@ -122,8 +154,10 @@ static void take_item(struct batch_verb *v, const struct answer *answer)
 	batch_item_row_take(rows, 0, v->arena, &v->item);
 	if (v->rq->kind == BATCH_ACCEPT)
 		decide_accept(v, answer);
-	else
+	else if (v->rq->kind == BATCH_RESOLVE)
 		decide_resolve(v, answer);
+	else
+		decide_ask(v, answer);
 }
 
 static void take_batch_verb_read(struct batch_verb *v, const struct answer *answer)
@@ -203,6 +237,8 @@ static void batch_verb_build_write(const struct batch_verb *v, struct unit *unit
 	case BATCH_RESOLVE:
 		item_resolve(unit, &v->stamp, &v->hold, v->rq->n, v->rq->done, v->item.output);
 		break;
+	case BATCH_ASK:
+		break;
 	}
 	if (v->rq->along)
 		v->rq->along->add(v->rq->along, unit);
@@ -215,12 +251,22 @@ static const char *batch_verb_words(const struct batch_verb *v)
 	return verbs[v->rq->kind];
 }
 
+static struct act_call batch_verb_call_of(const struct batch_verb *v)
+{
+	struct act_call call = batch_call(&v->hold, probe_of(v), v->body, v->key, /* attempt= */ 1);
+
+	call.lease = (struct lease){0}; /* whoever holds the batch works on: this is a call beside it */
+	call.fence = v->hold.fence;
+	return call;
+}
+
 static const TASK_STATES(struct batch_verb) batch_verb_states[] = {
 	[BATCH_VERB_NEW] = {"new", .then = BATCH_VERB_READING},
 	[BATCH_VERB_READING] = {"reading", take_batch_verb_read, build_batch_verb_read},
 	[BATCH_VERB_WRITING] = {.words = batch_verb_words,
 				.take = take_batch_verb_written,
 				.commit = batch_verb_build_write},
+	[BATCH_VERB_PROBING] = {"asking the probe of an item", batch_verb_take_said, .act = batch_verb_call_of},
 	[BATCH_VERB_DONE] = {"done"},
 };
 
@@ -229,7 +275,7 @@ static void batch_verb_forget(void *copy)
 {
 	struct batch_verb *v = copy;
 
-	if (v->task.at == BATCH_VERB_WRITING)
+	if (v->task.at == BATCH_VERB_WRITING || v->task.at == BATCH_VERB_PROBING)
 		return;
 	v->row = (struct batch_row){0};
 	v->was = (struct batch_row){.subject = v->was.subject,
@@ -245,6 +291,7 @@ static const struct task_shape batch_verb_shape = SHAPE(struct batch_verb, batch
 	PART(TEXT, struct batch_verb, detail),
 	PART_WITH(INNER, struct batch_verb, was, &batch_row_shape),
 	PART_WITH(INNER, struct batch_verb, hold, &batch_hold_shape),
+	PART(KEY, struct batch_verb, key), PART(SLICE, struct batch_verb, body),
 	PART_WITH(INNER, struct batch_verb, stamp, &stamp_noted_shape));
 
 TASK_KIND_STAMPED(batch_verb_kind, "batch_verb", struct batch_verb, batch_verb_states, .shape = &batch_verb_shape);

@@ -1,10 +1,11 @@
 /*
  * What callers do to a batch that is there, beside the cancel: start a held one, accept an item, say what became of one that is
- * UNKNOWN.
+ * UNKNOWN, or ask before that what its probe says now.
  *
  *   START ─▶ READING ─┬ no such batch, no such item: HX_NOT_FOUND; long ago: HX_RUN_EXPIRED
  *      ▲              ├ it is so already ─▶ HX_OK, and nothing happens
  *      │              ├ it cannot be ─────▶ HX_WRONG_STATUS
+ *      │              ├ asked ─▶ PROBING ─▶ HX_OK: nothing is claimed and nothing is written, so it is in nobody's way
  *      │              └ else ─▶ WRITING ─┬ won ─▶ HX_OK
  *      └─── lost, or its answer was ─────┘
  *
@@ -14,9 +15,10 @@
 #pragma once
 
 #include "flow/batch_item.h"
+#include "flow/probe.h"
 #include "task/task.h"
 
-enum batch_verb_kind { BATCH_START, BATCH_ACCEPT, BATCH_RESOLVE };
+enum batch_verb_kind { BATCH_START, BATCH_ACCEPT, BATCH_RESOLVE, BATCH_ASK };
 
 /* Immutable while the task lives; texts are the caller's. */
 struct batch_verb_request {
@@ -45,12 +47,15 @@ struct batch_verb {
 	struct arena *arena;
 	/* With HX_OK: as they are after it. */
 	struct batch_row row;
-	struct batch_item_row item; /* accept, resolve */
-	bool changed;               /* something was written now */
-	const char *detail;         /* of a refusal; NULL: the code says it all */
+	struct batch_item_row
+		item; /* but start. Of ask: its output is what the probe has told, JSON with PROBE_DONE, else words */
+	enum probe_says says; /* ask */
+	bool changed;         /* something was written now */
+	const char *detail;   /* of a refusal; NULL: the code says it all */
 	/* private */
 	struct batch_row was;
 	struct batch_hold hold; /* of one who does not hold it */
+	struct slice key, body; /* of the question */
 	unsigned losses;
 	bool in_doubt; /* a write of it may have landed */
 	struct stamp stamp;

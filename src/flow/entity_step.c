@@ -85,10 +85,8 @@ void step_ask_probe(struct entity_step *s, const struct answer *answer)
 {
 	const struct action *probe = s->call->action ? s->call->action->probe : NULL;
 
-	if (!probe || action_absent(probe)) {
-		step_end_saying(s, HX_WRONG_STATUS,
-				probe ? "its probe is a function that this program does not have"
-				      : "its action declares no probe: there is nobody to ask");
+	if (probe_missing(probe)) {
+		step_end_saying(s, HX_WRONG_STATUS, probe_missing(probe));
 		return;
 	}
 	s->claimed = false;
@@ -361,12 +359,12 @@ static void entity_step_take_probed(struct entity_step *s, const struct answer *
 	struct slice output;
 
 	s->not_before_ms = answer->not_before_ms;
-	s->says = probe_read(answer, &output);
 	if (s->rq->mode == STEP_ASK) {
-		s->output = arena_copy(s->arena, s->says == PROBE_DONE ? output : answer->output);
+		s->says = probe_told(answer, s->arena, &s->output);
 		step_end(s, HX_OK);
 		return;
 	}
+	s->says = probe_read(answer, &output);
 	switch (s->says) {
 	case PROBE_DONE:
 		s->output = arena_copy(s->arena, output);

@@ -28,3 +28,21 @@ enum heard probe_heard(const struct answer *answer, struct slice *ret_output)
 
 	return heard[probe_read(answer, ret_output)];
 }
+
+enum probe_says probe_told(const struct answer *answer, struct arena *arena, struct slice *ret_output)
+{
+	struct slice output = {0};
+	enum probe_says says = probe_read(answer, &output);
+
+	if (says == PROBE_UNKNOWN && answer->outcome != ACT_OK)
+		output = answer->output;
+	*ret_output = output.p ? arena_copy(arena, output) : output;
+	return says;
+}
+
+const char *probe_missing(const struct action *probe)
+{
+	if (!probe)
+		return "its action declares no probe: there is nobody to ask";
+	return action_absent(probe) ? "its probe is a function that this program does not have" : NULL;
+}

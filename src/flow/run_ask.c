@@ -27,7 +27,7 @@ enum hx_code run_sent_of(const struct run_row *row, struct arena *arena, struct 
 	struct hx_error err;
 
 	*ret_sent = (struct run_sent){0};
-	if (!action || !slice_is(row->step_status, RUN_STEP_UNKNOWN) || action_is_for_workers(action))
+	if (!action || !slice_is(row->step_status, RUN_STEP_UNKNOWN))
 		return HX_OK;
 	if (run_make_body(&d, row->done, step, undone, &ret_sent->body, &err))
 		return HX_OK; /* an expression that cannot be evaluated any more has sent nothing that could be shown */
@@ -47,10 +47,8 @@ static void ask_probe(struct run_ask *a, const struct answer *answer)
 {
 	const struct action *probe = a->row.undo < 0 ? a->sent.action->probe : NULL;
 
-	if (!probe || action_absent(probe)) {
-		refuse(a, HX_WRONG_STATUS,
-		       probe ? "its probe is a function that this program does not have"
-			     : "its action declares no probe: there is nobody to ask");
+	if (probe_missing(probe)) {
+		refuse(a, HX_WRONG_STATUS, probe_missing(probe));
 		return;
 	}
 	a->body = call_body_about(a->sent.body, a->sent.key, a->arena);
@@ -83,12 +81,7 @@ static void take_row(struct run_ask *a, const struct answer *answer)
 
 static void take_said(struct run_ask *a, const struct answer *answer)
 {
-	struct slice output = {0};
-
-	a->says = probe_read(answer, &output);
-	if (a->says == PROBE_UNKNOWN && answer->outcome != ACT_OK)
-		output = answer->output;
-	a->output = output.p ? arena_copy(a->arena, output) : output;
+	a->says = probe_told(answer, a->arena, &a->output);
 	task_end(&a->task, a->arena->failed ? HX_TOO_LARGE : HX_OK);
 }
 

@@ -11,9 +11,9 @@
 #include "flow/probe.h"
 #include "flow/run_drive.h"
 
-/* The call in doubt, as it is made again. Texts live in the arena. */
+/* The call in doubt, as it is made again; a worker's is the job that was given to it. Texts live in the arena. */
 struct run_sent {
-	const struct run_step *step; /* NULL: nothing is in doubt, or it is a function's, whose worker has sent it */
+	const struct run_step *step; /* NULL: nothing is in doubt, or it is a function's, whose code has sent it */
 	const struct action *action;
 	struct slice key, body;
 };

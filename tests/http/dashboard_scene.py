@@ -41,7 +41,7 @@ class World:
 					if world.tries < 3:
 						status, answer = 503, {"error": f"no place in line {world.tries}"}
 				if self.path == "/evil":
-					status, answer = 400, {"error": EVIL}
+					status, answer = 400, {"error": EVIL * (2000 if body.get("input", {}).get("large") else 1)}
 				text = json.dumps(answer).encode()
 				self.send_response(status)
 				self.send_header("Content-Type", "application/json")
@@ -95,7 +95,7 @@ def definitions(world):
 	yield {"workflow": "invoice", "kind": "entity", "meta": {"module": "billing"}, "status_types": ["draft", "approved", "closing", "closed"], "initial_status": "draft",
 		"actions": {"Close": asked, "asked": http_action(world, "/asked")}, "steps": [{"step_id": 1, "step_key": "approve", "status": "draft", "successful_state": "approved"},
 			{"step_id": 2, "step_key": "close", "status": "approved", "claim_state": ["closing", "approved"], "successful_state": "closed", "action": "Close", "on_unknown": "hold"}]}
-	yield {"workflow": "render", "kind": "batch", "actions": {"frame": http_action(world, "/frame"), "delete": ok}, "item_action": "frame", "cleanup_action": "delete", "retry": {"max_attempts": 1}}
+	yield {"workflow": "render", "kind": "batch", "actions": {"frame": http_action(world, "/frame", probe="asked"), "asked": http_action(world, "/asked"), "delete": ok}, "item_action": "frame", "cleanup_action": "delete", "retry": {"max_attempts": 1}}
 	yield {"workflow": "film", "kind": "batch", "actions": {"slow": http_action(world, "/slow", timeout="10m"), "delete": ok}, "item_action": "slow", "cleanup_action": "delete", "concurrency": 2}
 
 

@@ -64,12 +64,46 @@ def pages_of(scene):
 	yield "broken", "runs/%E0%A4%A", "There is no such page."
 
 
+# Texts that are hard to read where they stand: below 4.5 to 1 (WCAG AA), 3 to 1 if they are large. What cannot be pressed is left out.
+PALE = """(() => {
+	const parts = (c) => (c.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number), light = (c) => { const [r, g, b] = c.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
+	const ground = (e) => { for (; e; e = e.parentElement) { const [r, g, b, a = 1] = parts(getComputedStyle(e).backgroundColor); if (a > .9) return [r, g, b]; } return [255, 255, 255]; };
+	const pale = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let n; (n = walk.nextNode());) {
+		const e = n.parentElement, style = getComputedStyle(e);
+		if (!n.data.trim() || e.closest('button:disabled, noscript, option') || !e.getClientRects().length) continue;
+		const [a, b] = [light(parts(style.color).slice(0, 3)), light(ground(e))].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
+		if (ratio < (parseFloat(style.fontSize) >= 24 ? 3 : 4.5)) pale.add(`${e.tagName}.${e.className} ${ratio.toFixed(2)}: ${n.data.slice(0, 30)}`);
+	}
+	return [...pale];
+})()"""
+# What has no name that a screen reader could say; and what is the same id twice.
+NAMELESS = """[...document.querySelectorAll('button, a[href], input, select, textarea, img, [role=img], table, summary')].filter(e => e.getClientRects().length &&
+	!(e.getAttribute('aria-label') || e.textContent.trim() || e.getAttribute('alt') || e.labels?.length)).map(e => e.outerHTML.slice(0, 90))
+	.concat([...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) != i))"""
+# What stands over its neighbour, or past the edge of what holds it: cells of a row, facts, buttons of a group.
+OVERLAPS = """[...document.querySelectorAll('tr, dl.facts, .row, header.title, .item header, .pager, .sent, figcaption')].flatMap(p => {
+	const boxes = [...p.children].map(e => [e, e.getBoundingClientRect()]).filter(([e, b]) => b.width > 1 && b.height > 1 && getComputedStyle(e).position != 'absolute');
+	return boxes.flatMap(([e, a], i) => boxes.slice(i + 1).filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1.5).map(([f]) => `${e.outerHTML.slice(0, 60)} / ${f.outerHTML.slice(0, 60)}`));
+})"""
+
+
+def fit_to_be_seen(page, name):
+	wide = page.js("document.documentElement.scrollWidth - innerWidth")
+	assert wide <= 0, f"{name} is {wide} pixels too wide"
+	for what, asked in (("is hard to read", PALE), ("has no name", NAMELESS), ("overlaps", OVERLAPS)):
+		found = page.js(asked)
+		assert not found, f"{name}: {what}: {found}"
+
+
 def walk_pages(page, scene):
 	for name, way, words in pages_of(scene):
 		at(page, way)
 		page.shows(words)
-		wide = page.js("document.documentElement.scrollWidth - innerWidth")
-		assert wide <= 0, f"{name} is {wide} pixels too wide"
+		page.settle()
+		for dark in (True, False):
+			page.dark(dark)
+			fit_to_be_seen(page, f"{name}{', dark' if dark else ''}")
 		if PICTURES:
 			page.settle()
 			page.until("[...document.images].every(i => i.complete)")
@@ -105,8 +139,7 @@ def walk_small(page, scene):
 	for name, way, words in pages_of(scene):
 		at(page, way)
 		page.shows(words)
-		wide = page.js("document.documentElement.scrollWidth - innerWidth")
-		assert wide <= 0, f"at 400 pixels {name} is {wide} too wide"
+		fit_to_be_seen(page, f"at 400 pixels {name}")
 		cut = page.js(CUT_OFF)
 		assert not cut, f"at 400 pixels {name} has {cut} past the edge"
 		if PICTURES:

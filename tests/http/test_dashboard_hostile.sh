@@ -15,8 +15,9 @@ from dashboard_steps import Store, at, be_still, calm, done, inbox_item
 from server import until
 
 PG = os.environ.get("HAPAX_TEST_PG")
-MEGABYTE = ("<img src=x onerror=window.hurt=1>" + "\u202e" + "=cmd|' /C calc'!A0 ") * 18000
-FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "=cmd|' /C calc'!A0", "-2", "fine", 'two "quotes", and a comma']
+MEGABYTE = (("<img src=x onerror=window.hurt=1>" + "\u202e" + "=cmd|' /C calc'!A0 ") * 18000)[:950000]
+LONGEST_MS = 100  # of one task, so that nobody sees the page stand still; several times that where other tests run beside it
+FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", "-2", "fine", 'two "quotes", and a comma', '=HYPERLINK("http://evil.example","x")']
 steps.need_browser()
 
 
@@ -52,6 +53,63 @@ def asked_before_it_is_decided(page, scene, world):
 	calm(page)
 
 
+def items_are_asked(page, scene, world):
+	"""Items of a batch, in the inbox and on its page: each has what it sent, and its probe is asked; decided there, one by one."""
+	world.asked.clear()
+	card = inbox_item(page, scene.batch)
+	unknown = [item["n"] for item in scene.ask("GET", f"batches/{scene.batch}/items?status=UNKNOWN&limit=500")["items"]]
+	before = scene.ask("GET", f"batches/{scene.batch}"), scene.ask("GET", f"batches/{scene.batch}/items?limit=500"), scene.ask("GET", f"history/{scene.batch}?limit=500")
+	one = f"{card} .one"
+	page.until(f"document.querySelectorAll('{card} .one').length == 3 && document.querySelector('{one} .sent')", "the first of them")
+	page.click("button", "what was sent", one)
+	page.until(f"document.querySelector('{one} .json')?.textContent.includes('frame')", "what was sent")
+	assert f"Idempotency-Key: {scene.batch}/{unknown[0]}" in page.js(f"document.querySelector('{one} .sent').textContent")
+	for says, words in (({"outcome": "not_done"}, "was not done"), ({"outcome": "done", "output": {"receipt": scenes.MARKUP}}, "was done")):
+		world.says = says
+		page.click(".sent button", "ask the probe" if not world.asked else "ask again", one)
+		page.until(f"document.querySelector('{one} .sent .note')?.textContent.includes({json.dumps(words)})", words)
+	(key, body), (again, _) = world.asked
+	assert key.startswith(f"{scene.batch}/{unknown[0]}/probe/") and key != again and body["key"] == f"{scene.batch}/{unknown[0]}" and body["step"] == "probe" and body["item"]["n"] == unknown[0], world.asked
+	assert (scene.ask("GET", f"batches/{scene.batch}"), scene.ask("GET", f"batches/{scene.batch}/items?limit=500"), scene.ask("GET", f"history/{scene.batch}?limit=500")) == before, "a question changes nothing"
+	for path, status in ((f"batches/{scene.batch}/items/0/probe", 409), (f"batches/{scene.batch}/items/9999/probe", 404), (f"batches/{scene.batch}/items/x/probe", 404), (f"batches/{scene.held}/items/0/probe", 409)):
+		scene.ask("POST", path, {}, status=status)
+	for path in (f"items/{unknown[0]}/probe", f"items/{unknown[0]}/sent"):
+		hidden = scene.hapax.call("GET" if "sent" in path else "POST", f"/api/v1/batches/{scene.batch}/{path}", b"" if "sent" in path else b"{}", [("Hapax-Workspace", "other")])
+		assert hidden[0] == 404, "another workspace's"
+	assert len(world.asked) == 2, "and nobody was asked for that"
+	done(page, "not done", "it was not done", within=one)
+	item = scene.ask("GET", f"batches/{scene.batch}/items?limit=500")["items"][unknown[0]]
+	assert item["status"] == "FAILED" and item["charged"] == 0, item
+	at(page, f"batches/{scene.batch}?item_status=UNKNOWN&item={unknown[1]}")
+	page.until("document.querySelector('.card .sent')", "the item is open by its address")
+	page.click(".sent button", "ask the probe", ".card")
+	page.until("document.querySelector('.card .note')?.textContent.includes('was done')", "on its page, too")
+	calm(page)
+
+
+def steps_of_workers_are_asked(page, scene, world):
+	"""A worker that was lost with its job: the probe of the action can be asked. A function's step is code, and the page says so."""
+	action = {"kind": "worker", "queue": "packing", "probe": "asked"}
+	scene.ask("PUT", "definitions/packing", scenes.run("packing", {"pack": action, "asked": scenes.http_action(world, "/asked")}, [scenes.task("pack", "pack", timeout="2s", on_unknown="hold")]))
+	packing, greet = scene.start("packing", "packing-1", box=7), scene.start("greet", "greet-1")
+	(job,) = until(lambda: scene.ask("POST", "jobs/claim", {"queues": ["packing"], "owner": "w1", "max": 1, "leaseMs": 60000})["jobs"], "its job")
+	(turn,) = until(lambda: scene.ask("POST", "functions/claim", {"worker": "w", "functions": [{"name": "greet", "version": "2"}], "waitMs": 0, "leaseMs": 1000})["turns"], "its turn")
+	scene.ask("POST", f"functions/runs/{greet}/journal", {"worker": "w", "fence": turn["fence"], "seq": turn["seq"], "leaseMs": 1000, "entries": [{"kind": "step", "name": "pay<b>", "n": 0, "effect": "claimed", "state": "begun"}]})
+	until(lambda: scene.ask("GET", f"why/{packing}")["reason"] == "RUN_UNKNOWN" and scene.ask("GET", f"why/{greet}")["reason"] == "RUN_UNKNOWN", "both are in doubt")
+	world.asked.clear()
+	world.says = {"outcome": "not_done"}
+	card = inbox_item(page, packing)
+	page.until(f"document.querySelector('{card} .sent')?.textContent.includes({json.dumps(job['idempotencyKey'])})", "the key that its worker got")
+	page.click(".sent button", "ask the probe", card)
+	page.until(f"document.querySelector('{card} .sent .note')?.textContent.includes('was not done')", "what it says")
+	((key, body),) = world.asked
+	assert key.startswith(f"{packing}/pack/0/probe/") and body["key"] == job["idempotencyKey"] == f"{packing}/pack/0" and body["input"]["box"] == 7, world.asked
+	card = inbox_item(page, greet)
+	page.until(f"/is code/.test(document.querySelector('{card} .sent')?.textContent) && document.querySelector('{card} .sent code').textContent == {json.dumps(greet + '/pay%3Cb%3E/0')}", "where to look")
+	assert not page.js(f"[...document.querySelectorAll('{card} .sent button')].some(b => /probe/.test(b.textContent))")
+	calm(page)
+
+
 def by_money(page, scene):
 	at(page, "?order=money")
 	page.until("document.querySelectorAll('article.item .money').length >= 4", "what is at stake")
@@ -79,34 +137,54 @@ def what_differs_between_attempts(page, scene):
 
 
 def a_megabyte(page, scene):
-	"""A text of a megabyte of marks, markup and formulas: cut, and the page does not stand still for it."""
-	run = scene.start("parcel", "large", text=MEGABYTE[:950000])
-	scene.ask("POST", "entities/invoice", {"id": "large", "data": {"text": MEGABYTE[:950000]}})
-	for way in (f"runs/{run}", "entities/invoice/large"):
-		page.js("window.longest = 0, new PerformanceObserver(l => l.getEntries().forEach(e => (window.longest = Math.max(longest, e.duration)))).observe({type: 'longtask'})")
-		at(page, way)
-		page.shows("all 950\u202f000 characters")
-		assert page.js("document.body.innerText.length") < 20000, "it is cut"
-		print(f"# {way.split('/')[0]} with a text of a megabyte: the longest task {page.js('Math.round(longest)')} ms")
+	"""Texts of a megabyte of marks, markup and formulas as input, data, error, payload and key: cut, and the page does not stand still."""
+	large = scene.start("parcel", "large", text=MEGABYTE)
+	failed = scene.start("evil", "k" * 255, large=True)
+	scene.ask("POST", "entities/invoice", {"id": "large", "data": {"text": MEGABYTE}})
+	job = scene.ask("POST", "jobs", {"queue": "large", "payload": MEGABYTE, "key": MEGABYTE[:250]}, status=201)["jobs"][0]["id"]
+	(claimed,) = scene.ask("POST", "jobs/claim", {"queues": ["large"], "owner": "w1", "max": 1, "leaseMs": 60000})["jobs"]
+	scene.ask("POST", f"jobs/{job}/fail", {"owner": "w1", "fence": claimed["fence"], "error": MEGABYTE[:60000], "retryable": False})
+	until(lambda: scene.status(failed) == "FAILED", "it has failed")
+	page.js("window.tasks = [], new PerformanceObserver(l => window.tasks.push(...l.getEntries().map(e => e.duration))).observe({type: 'longtask'})")
+	worst = {}
+	for way, words in ((f"runs/{large}", "all 950\u202f000 characters"), ("runs?definitionId=parcel", "large"), ("entities/invoice/large", "all 950\u202f000 characters"), (f"jobs/{job}", "all 950\u202f000 characters"), ("jobs?queue=large", "PARKED"), (f"runs/{failed}", "window.hurt=1"), ("", "Job parked")):
+		best = []
+		for _ in range(3):  # a machine that does other things, too
+			at(page, "nowhere")
+			page.shows("There is no such page.")
+			page.js("window.tasks.length = 0")
+			at(page, way)
+			page.shows(words)
+			page.settle()
+			best.append(page.js("Math.round(Math.max(0, ...window.tasks))"))
+		assert page.js("document.body.innerText.length") < 40000, f"{way} is cut"
+		worst[way.split("/")[0].split("?")[0] or "inbox"] = max(worst.get(way.split("/")[0].split("?")[0] or "inbox", 0), min(best))
+	print(f"# the longest task with texts of a megabyte, in ms: {worst}")
+	assert max(worst.values()) < 4 * LONGEST_MS, worst
+	at(page, f"runs/{large}")
 	page.click("button.link", "all 950\u202f000 characters")
 	page.until("document.body.innerText.length > 900000", "all of it")
 	calm(page)
 
 
 def formulas(page, scene, dir):
-	"""What is exported has no formula in it that a spreadsheet would carry out; what is a number stays one."""
-	for i, text in enumerate(FORMULAS):
-		scene.ask("POST", "jobs", {"queue": "formulas", "payload": text, "key": f"{i}{text}"}, status=201)
+	"""What is exported has no formula in it that a spreadsheet would carry out; what is a number stays one, and nothing is lost."""
+	ids = {}
+	for text in FORMULAS:
+		ids[scene.ask("POST", "jobs", {"queue": "formulas", "payload": text, "key": text}, status=201)["jobs"][0]["id"]] = text
 	page.downloads(dir)
 	at(page, "jobs?queue=formulas")
 	page.click("button", "CSV")
 	file = until(lambda: [p for p in dir.glob("*.csv") if p.stat().st_size], "the file")[0]
 	rows = until(lambda: list(csv.DictReader(file.open(newline=""))), "its rows")
-	assert len(rows) == len(FORMULAS)
+	assert {row["id"] for row in rows} == set(ids)
 	for row in rows:
 		for name, text in row.items():
-			assert not text[:1] in "=+@\t\r" or not text, (name, text)
+			assert text[:1] not in tuple("=+@\t\r"), (name, text)
 			assert not text.startswith("-") or float(text), (name, text)
+		wanted = ids[row["id"]]
+		for name in ("key", "payload"):
+			assert row[name] == ("'" + wanted if wanted[0] in "=+-@" and wanted != "-2" else wanted), (name, row[name], wanted)
 	calm(page)
 
 
@@ -116,6 +194,8 @@ def walk(dir, kind):
 		page = chromium.page(f"http://127.0.0.1:{hapax.port}/")
 		be_still(page)
 		asked_before_it_is_decided(page, scene, world)
+		items_are_asked(page, scene, world)
+		steps_of_workers_are_asked(page, scene, world)
 		by_money(page, scene)
 		what_differs_between_attempts(page, scene)
 		if kind == "sqlite":

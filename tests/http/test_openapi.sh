@@ -37,7 +37,7 @@ cat >flows/undone.json <<'JSON'
              { "name": "say", "type": "approval", "timeout": "24h", "on_timeout": "fail" } ] }
 JSON
 batch() { # workflow, argv
-	printf '{ "workflow": "%s", "kind": "batch", "actions": { "make": { "kind": "exec", "argv": %s }, "drop": { "kind": "noop" } },\n  "item_action": "make", "cleanup_action": "drop" }\n' \
+	printf '{ "workflow": "%s", "kind": "batch", "actions": { "make": { "kind": "exec", "probe": "ask", "argv": %s }, "ask": { "kind": "exec", "argv": ["echo", "nothing"] }, "drop": { "kind": "noop" } },\n  "item_action": "make", "cleanup_action": "drop" }\n' \
 		"$1" "$2" >"flows/$1.json"
 }
 batch pack '["echo", "{\"file\": 1}"]'

@@ -128,7 +128,7 @@ cat >flows/deal.json <<'END'
              { "name": "try", "type": "task", "action": "Try", "retry": { "max_attempts": 1 } } ] }
 END
 cat >flows/render.json <<'END'
-{ "workflow": "render", "kind": "batch", "actions": { "one": { "kind": "exec", "argv": ["sh", "-c", "exit $(cat ends)"] } }, "item_action": "one", "retry": { "max_attempts": 1 } }
+{ "workflow": "render", "kind": "batch", "actions": { "Ask": { "kind": "exec", "argv": ["echo", "{\"outcome\":\"unknown\"}"] }, "one": { "kind": "exec", "probe": "Ask", "argv": ["sh", "-c", "exit $(cat ends)"] } }, "item_action": "one", "retry": { "max_attempts": 1 } }
 END
 echo '{ "modules": { "doc": { "janitor": {} } }, "exec": { "enabled": true } }' >config.json
 echo 0 >ends
@@ -211,7 +211,7 @@ does "batch start" render --account ann --items items --hold && batch=$(field .i
 	tells "batch show" "$batch" && does "batch show" "$batch" --items && does "batch items" "$batch" && tells "batch items" "$batch" && does "batch list" && tells "batch list"
 unknown() { [ "$("$hapax" batch show "$batch" --json | jq .unknown)" = 2 ]; }
 await unknown || note "items do not become unknown"
-does "batch resolve" "$batch" 0 "done" && does "batch accept" "$batch" 0 && tells "batch resolve" "$batch" 1 "done" && try 0 "batch show" "$batch" --wait 10s --json
+does "batch probe" "$batch" 0 && tells "batch probe" "$batch" 0 && does "batch resolve" "$batch" 0 "done" && fails 5 WRONG_STATUS "batch probe" "$batch" 0 && does "batch accept" "$batch" 0 && tells "batch resolve" "$batch" 1 "done" && try 0 "batch show" "$batch" --wait 10s --json
 fails 5 ALREADY_COMPLETED "batch cancel" "$batch" && does "batch start" render --account ann --items items --hold && does "batch cancel" "$(field .id)" && fails 5 WRONG_STATUS "batch add" "$batch" --items items
 sums_up batch
 does "account create" eve && tells "account create" mallory --balance 5 && fails 5 ALREADY_EXISTS "account create" eve && does "account show" eve && tells "account show" eve && does "account list" &&
@@ -269,7 +269,7 @@ not_there() {
 	"run start") set -- nothing ;;
 	"batch start") set -- nothing --account ann --items items ;;
 	"batch add") set -- batch_0000000000001 --items items ;;
-	"batch accept") set -- batch_0000000000001 0 ;;
+	"batch accept" | "batch probe") set -- batch_0000000000001 0 ;;
 	"run signal") set -- run_0000000000001 signature ;;
 	"run approve") set -- run_0000000000001 agree ;;
 	"run restart") set -- run_0000000000001 --from agree ;;
