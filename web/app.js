@@ -2,7 +2,7 @@
 import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
 import { Lost, go, home_of, html, log_in, log_out, look_ahead, on_unauthenticated, session, where, who } from "./lib.js";
-import { Failure, Guard, go_live, live, pause, reload_all, useLoad } from "./ui.js";
+import { Failure, Guard, Roll, go_live, live, pause, reload_all, useLoad } from "./ui.js";
 import { INBOX, Inbox } from "./inbox.js";
 
 // Where one can go, in groups; the letter after g.
@@ -107,7 +107,7 @@ function Live() {
 function Waiting() {
 	const { data } = useLoad("attention?limit=100");
 	const n = data?.items.length || 0;
-	return n ? html`<span class="badge" aria-label=${`${n} wait`}>${data?.cursor ? "100+" : n}</span>` : null;
+	return n ? html`<span class="badge" aria-label=${`${n} wait`}><${Roll} of=${data?.cursor ? "100+" : n} /></span>` : null;
 }
 
 // The key stays in this field until it is sent, and nowhere else.

@@ -25,7 +25,7 @@ function actions_of(item) {
 		const [, workflow, id] = claimed(item);
 		return act.resolve_claim({ workflow, id, version: item.version }, item.step);
 	}
-	case "unknown_step":
+	case "unknown_step": // of a function: see Item
 		return [...(item.step ? act.resolve_step(run, item.step) : []), act.cancel_run(run)];
 	case "held_request":
 		return resolve_record(item.request);
@@ -79,7 +79,9 @@ function Items({ of: batch, settled, done, closed }) {
 		}} /></div>`);
 }
 
-function Item({ item, settled, done, closed }) {
+function Item({ item: told, settled, done, closed }) {
+	const { data: run } = useLoad(told.kind === "unknown_step" && !told.step && !settled ? `workflow-runs/${told.id}` : null);
+	const item = { ...told, step: told.step ?? run?.steps.find((s) => s.status === "UNKNOWN")?.name }; // a function has many, and says nothing of which
 	return html`<article class="item ${settled ? "settled" : SEVERE.has(item.kind) ? "severe" : ""}" data-kind=${item.kind} tabindex="-1">
 		<header>
 			<span class="kind">${KINDS[item.kind] || item.kind}</span>

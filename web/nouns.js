@@ -2,7 +2,7 @@
 import { useRef } from "./vendor/hooks.js";
 import * as act from "./actions.js";
 import { command, go_query, grouped, html, link, local, may, path, query, where } from "./lib.js";
-import { Actions, Age, Choice, Command, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Actions, Age, Choice, Command, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Roll, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 import { Chart } from "./chart.js";
 import { Picture } from "./picture.js";
 import { Sent } from "./sent.js";
@@ -148,7 +148,7 @@ export function Batch({ id }) {
 		<${Failure} error=${error} /><${Why} id=${id} />
 		<${Actions} of=${[b.status === "PENDING" && act.start_batch(b), !over && !b.cancelRequested && act.cancel_batch(b)]} />
 		<${Progress} batch=${b} />
-		<${Facts} of=${[["items", grouped(b.total)], ...PARTS.map(([name]) => [name, grouped(b[name])]), ["accepted", grouped(b.accepted)], ["cancelled", grouped(b.cancelled)]]} />
+		<${Facts} of=${[["items", grouped(b.total)], ...PARTS.map(([name]) => [name, html`<${Roll} of=${grouped(b[name])} />`]), ["accepted", grouped(b.accepted)], ["cancelled", grouped(b.cancelled)]]} />
 		<${Facts} of=${[["charged", html`<${Money} of=${b.charged} />`], ["refunded", html`<${Money} of=${b.refunded} />`], ["paid", html`<${Money} of=${BigInt(b.charged) - BigInt(b.refunded)} />`], ["needs", b.needs !== null && html`<${Money} of=${b.needs} />`],
 			["account", html`<a href=${link`accounts/${b.account}`}><${Text} of=${b.account} /></a>`], ["workflow", html`<a href=${link`workflows/${b.workflow}`}><${Text} of=${b.workflow} /></a>, definition ${String(b.definitionVersion)}`],
 			["version", String(b.version)], ["key", b.idempotencyKey && html`<code><${Text} of=${b.idempotencyKey} /></code>`], ["created", html`<${Time} of=${b.createdAt} />`], ["ended", b.completedAt && html`<${Time} of=${b.completedAt} />`]]} />

@@ -1,9 +1,9 @@
 // Runs: the list, and one of them step by step.
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { command, html, link, may, query, span, where } from "./lib.js";
+import { command, grouped, html, link, may, query, span, where } from "./lib.js";
 import { Sent } from "./sent.js";
-import { Actions, Age, Choice, Command, Copy, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Actions, Age, Choice, Command, Copy, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Roll, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 
 export const RUN_STATUSES = ["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLING", "CANCELLED"];
 
@@ -23,9 +23,19 @@ function as_condition({ status, definitionId, parent, where: condition }) {
 	return parts.length === 1 && condition ? condition : parts.join(" and ");
 }
 
+// How many there are of each: exact, and summed up by the store all along.
+const COUNTED = 500;
+function Counts({ workflow, status }) {
+	const { data } = useLoad("run-counts" + query({ definitionId: workflow, limit: COUNTED }));
+	const sums = RUN_STATUSES.map((name) => [name, (data?.items || []).reduce((n, r) => n + BigInt(String(r.counts[name])), 0n)]);
+	if (!sums.some(([, n]) => n)) return null;
+	return html`<nav class="counts" aria-label="how many, by status">${sums.filter(([name, n]) => n || name === status).map(([name, n]) => html`<a key=${name} href=${"#/runs" + query({ definitionId: workflow, status: name === status ? "" : name })} aria-current=${name === status ? "true" : undefined}><${Status} of=${name} /> <${Roll} of=${grouped(n)} /></a>`)}${data.cursor && html`<span class="quiet">of ${COUNTED} workflows</span>`}</nav>`;
+}
+
 export function Runs() {
 	const { status, definitionId, unknown, parent, where: condition } = where().query;
 	return html`<${Page} title="Runs" aside=${html`<${Choice} name="status" label="Status" words=${RUN_STATUSES} value=${status} /><${Typed} name="definitionId" label="Workflow" value=${definitionId} hint="any" /><${Typed} name="where" label="Where" value=${condition} hint='total > 100 and customer == "c-1"' wide />`}>
+		${!condition && !parent && !unknown && html`<${Counts} workflow=${definitionId} status=${status} />`}
 		${as_condition(where().query) && may("execute") && html`<p class="quiet"><a href=${"#/bulk" + query({ where: as_condition(where().query) })}>Do something to all of these</a></p>`}
 		<${List} list="workflow-runs" name="runs" parameters=${{ status, definitionId, unknown, parent, where: condition }} columns=${run_columns} to=${(r) => link`runs/${r.id}`}
 			note="the newest first"
@@ -145,7 +155,7 @@ function Waterfall({ run }) {
 		${queued > 0 && html`<div class="step dim queued"><div class="step-line"><span class="step-name">queued</span><span></span><span class="track"><i class="bar waits" style=${{ left: "0%", width: `${Math.max(place(Date.parse(run.startedAt)), 0.6)}%` }}></i></span><span class="took">${span(queued)}</span></div></div>`}
 		${run.steps.map((step) => html`<${Step} key=${step.name} run=${run} step=${step} place=${place} to=${to} tries=${said(step.name)} />`)}
 		${taken.length > 0 && html`<${Leases} of=${taken} place=${place} />`}
-		${cuts.length > 0 && html`<p class="quiet">${cuts.map((c, i) => html`${i ? ", " : "Drawn shorter: "}${span(c.end - c.start)}`)}</p>`}
+		${cuts.length > 0 && html`<div class="step leases"><div class="step-line"><span class="step-name">drawn shorter</span><span></span><span class="track cuts">${cuts.map((c) => html`<i key=${c.start} style=${{ left: `${c.left}%`, width: `${c.share}%` }} title="a stretch in which nothing else begins or ends"><span>${span(c.end - c.start)}</span></i>`)}</span><span class="took"></span></div></div>`}
 	</div></section>`;
 }
 

@@ -51,6 +51,8 @@ export function Id({ of, label }) {
 	return home ? html`<a class="id" href=${home}>${words}</a>` : html`<span class="id">${words}</span>`;
 }
 
+// A number that has changed is seen to have.
+export const Roll = ({ of }) => html`<span key=${of} class="roll">${of}</span>`;
 export const Money = ({ of }) => html`<span class="number">${grouped(of)}</span>`;
 
 // ---- JSON, folded ----------------------------------------------------------------------------------------------
@@ -570,12 +572,12 @@ export function History({ subject }) {
 	if (error) return html`<${Failure} error=${error} />`;
 	if (!data) return null;
 	const noted = data.items.some((r) => r.step || r.reason || r.by || r.requester);
-	return html`<div class="scroll"><table class="list history">
+	return html`<div class="scroll"><table class="list rows history">
 		<thead><tr><th class="n">seq</th><th>time</th><th>change</th><th class="n">version</th><th class="n">fence</th>${noted && html`<th>by</th><th>what</th>`}<th>node</th><th>hash</th></tr></thead>
-		<tbody>${data.items.map((r) => html`<tr key=${r.seq}><td class="n">${r.seq}</td><td><${Time} of=${r.time} /></td>
-			<td><${Text} of=${r.from || "–"} /> → <${Text} of=${r.to} /></td><td class="n">${String(r.version)}</td><td class="n">${String(r.fence)}</td>
-			${noted && html`<td><${Text} of=${r.by || r.requester || ""} /></td><td class="wrap">${r.step && html`<code><${Text} of=${r.step} /></code> `}<${Long} of=${r.reason || ""} most=${300} /></td>`}
-			<td><${Text} of=${r.node} /></td><td><code title=${r.hash}>${r.hash.slice(0, 10)}</code></td></tr>`)}</tbody>
+		<tbody>${data.items.map((r) => html`<tr key=${r.seq} data-row=${r.seq}><td class="n">${r.seq}</td><td><${Time} of=${r.time} /></td>
+			<td><${Text} of=${r.from || "–"} /> → <${Text} of=${r.to} /></td><td class="n" data-name="version">${String(r.version)}</td><td class="n" data-name="fence">${String(r.fence)}</td>
+			${noted && html`<td data-name="by"><${Text} of=${r.by || r.requester || ""} /></td><td class="wrap">${r.step && html`<code><${Text} of=${r.step} /></code> `}<${Long} of=${r.reason || ""} most=${300} /></td>`}
+			<td data-name="node"><${Text} of=${r.node} /></td><td data-name="hash"><code title=${r.hash}>${r.hash.slice(0, 10)}</code></td></tr>`)}</tbody>
 	</table></div>
 	<${Proof} subject=${subject} />
 	${(cursor || data.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => set_cursor(null)}>from the beginning</button>`}${data.cursor && html`<button class="button" onClick=${() => set_cursor(data.cursor)}>later ones</button>`}</div>`}`;

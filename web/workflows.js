@@ -64,7 +64,7 @@ function Changed({ name, version, before }) {
 function Versions({ d, standing }) {
 	const { versus } = where().query;
 	const open = (v) => standing.items.filter((r) => String(r.version) === String(v) && !OVER.has(r.status) && r.status !== "FAILED").reduce((n, r) => n + Number(r.n), 0);
-	return html`<section><h2>Versions</h2><div class="scroll"><table class="list"><thead><tr><th class="n left">version</th><th>put</th>${d.kind !== "entity" && html`<th class="n">still open</th>`}<th></th></tr></thead>
+	return html`<section><h2>Versions</h2><div class="scroll"><table class="list"><thead><tr><th>version</th><th>put</th>${d.kind !== "entity" && html`<th class="n">still open</th>`}<th></th></tr></thead>
 		<tbody>${standing.versions.map((v, i) => html`<tr key=${v.version}><td class="left">${String(v.version)}${String(v.version) === String(d.version) ? html` <span class="quiet">in force</span>` : ""}</td><td><${Time} of=${v.createdAt} /></td>${d.kind !== "entity" && html`<td class="n">${grouped(open(v.version))}</td>`}
 			<td>${standing.versions[i + 1] && may("admin") && html`<a class="id" href=${link`workflows/${d.name}` + (versus === String(v.version) ? "" : query({ versus: v.version }))}>${versus === String(v.version) ? "hide" : "what has changed"}</a>`}</td></tr>`)}</tbody></table></div>
 		${standing.versions.map((v, i) => versus === String(v.version) && standing.versions[i + 1] && html`<${Changed} key=${versus} name=${d.name} version=${v.version} before=${standing.versions[i + 1].version} />`)}

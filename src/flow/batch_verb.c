@@ -255,7 +255,8 @@ static struct act_call batch_verb_call_of(const struct batch_verb *v)
 {
 	struct act_call call = batch_call(&v->hold, probe_of(v), v->body, v->key, /* attempt= */ 1);
 
-	call.lease = (struct lease){0}; /* whoever holds the batch works on: this is a call beside it */
+	/* Whoever holds the batch works on: this is a call beside it, which keeps nobody's lease alive. */
+	call.lease = (struct lease){0}; /* mutant: asked-under-lease */
 	call.fence = v->hold.fence;
 	return call;
 }

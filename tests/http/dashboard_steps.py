@@ -41,7 +41,7 @@ class Store:
 
 def calm(page):
 	"""Nothing was executed, nothing was complained about."""
-	assert page.js("window.hurt === undefined"), "a stranger's text was executed"
+	assert page.js("window.hurt === undefined && ({}).hurt === undefined && [].hurt === undefined"), "a stranger's text was executed"
 	assert not page.violations(), page.violations()
 	assert not page.complaints, page.complaints
 

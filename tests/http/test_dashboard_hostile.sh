@@ -106,6 +106,7 @@ def steps_of_workers_are_asked(page, scene, world):
 	assert key.startswith(f"{packing}/pack/0/probe/") and body["key"] == job["idempotencyKey"] == f"{packing}/pack/0" and body["input"]["box"] == 7, world.asked
 	card = inbox_item(page, greet)
 	page.until(f"/is code/.test(document.querySelector('{card} .sent')?.textContent) && document.querySelector('{card} .sent code').textContent == {json.dumps(greet + '/pay%3Cb%3E/0')}", "where to look")
+	assert page.js(f"[...document.querySelectorAll('{card} .actions button')].map(b => b.textContent).join()") == "done,not done,cancel", "and can be decided"
 	assert not page.js(f"[...document.querySelectorAll('{card} .sent button')].some(b => /probe/.test(b.textContent))")
 	calm(page)
 
@@ -194,9 +195,9 @@ def walk(dir, kind):
 		page = chromium.page(f"http://127.0.0.1:{hapax.port}/")
 		be_still(page)
 		asked_before_it_is_decided(page, scene, world)
+		by_money(page, scene)
 		items_are_asked(page, scene, world)
 		steps_of_workers_are_asked(page, scene, world)
-		by_money(page, scene)
 		what_differs_between_attempts(page, scene)
 		if kind == "sqlite":
 			a_megabyte(page, scene)

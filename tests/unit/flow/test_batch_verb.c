@@ -1,9 +1,10 @@
-/* Start, accept and resolve over a store: in each status, one after the other, and with every answer lost once. */
+/* Start, accept, resolve and ask over a store: in each status, one after the other, and with every answer lost once. */
 #include "unit/flow/world.h"
 
 #include <stdio.h>
 
 #include "flow/batch_verb.h"
+#include "support/must_hold.h"
 
 #define ACCOUNT 7
 #define BATCH 50
@@ -11,7 +12,9 @@
 #define OPENING 500
 #define COST 20
 
-static const struct batch_definition definition = {.name = "render"};
+static const struct action asks = {.name = "asked"}, silent = {.name = "frame"},
+			   known = {.name = "frame", .probe = &asks};
+static struct batch_definition definition = {.name = "render", .item_action = &known};
 static const struct batch_machine machine = {.definition = &definition, .version = 3};
 
 static const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -286,6 +289,54 @@ static void a_cancel_comes_first(void **state)
 	assert_text(w, DECISION, "NULL");
 }
 
+/* ---- ask ---- */
+
+static void a_question_changes_nothing(void **state)
+{
+	struct world *w = *state;
+	struct caller c;
+
+	make_item(w, ITEM_UNKNOWN);
+	sql(w,
+	    "UPDATE hx_subject SET status = 'RUNNING', owner = 'another', fence = 4, until = 9000000000000 WHERE id = 50",
+	    "");
+	caller_init(&c, BATCH_ASK, false);
+	assert_true(step(w, &c));
+	assert_int_equal(c.ask.kind, ASK_ACT);
+	assert_ptr_equal(c.ask.act.action, &asks);
+	MUST_HOLD(c.ask.act.lease.fence == 0, "who only asks keeps the lease of another alive");
+	c.answer.outcome = ACT_OK;
+	c.answer.output = slice_str("{\"outcome\":\"done\",\"output\":{\"art\":1}}");
+	give(w, &c, ANSWER_ACT);
+	assert_int_equal(c.ask.kind, ASK_DONE);
+	assert_int_equal(c.ask.code, HX_OK);
+	assert_int_equal(c.verb.says, PROBE_DONE);
+	assert_true(slice_is(c.verb.item.output, "{\"art\":1}"));
+	assert_false(c.verb.changed);
+	arena_release(&c.arena);
+	look(w);
+	assert_text(w, ITEM, ITEM_UNKNOWN);
+	assert_int_equal(world_int(w, 0, VERSION), 1);
+	assert_int_equal(world_int(w, 0, UNKNOWN), 1);
+	assert_int_equal(world_int(w, 0, CHARGED), COST);
+}
+
+static void there_must_be_something_to_ask(void **state)
+{
+	static const char *const others[] = {ITEM_PENDING, ITEM_RUNNING, ITEM_FAILED, ITEM_SUCCEEDED};
+	struct world *w = *state;
+	bool changed;
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		sql(w, "UPDATE hx_batch_item SET status = '%s'", others[i]);
+		assert_int_equal(call(w, BATCH_ASK, false, &changed), HX_WRONG_STATUS);
+	}
+	sql(w, "UPDATE hx_batch_item SET status = 'UNKNOWN'", "");
+	definition.item_action = &silent;
+	assert_int_equal(call(w, BATCH_ASK, false, &changed), HX_WRONG_STATUS);
+	definition.item_action = &known;
+}
+
 /* ---- resolve ---- */
 
 static void a_person_says_that_it_was_done(void **state)
@@ -385,6 +436,8 @@ int main(void)
 		TEST(what_succeeded_is_accepted_once),
 		TEST(nothing_else_is_accepted),
 		TEST(a_cancel_comes_first),
+		TEST(a_question_changes_nothing),
+		TEST(there_must_be_something_to_ask),
 		TEST(a_person_says_that_it_was_done),
 		TEST(a_person_says_that_it_was_not),
 		TEST(every_answer_is_lost_once),
