@@ -5,7 +5,6 @@
 #include "api/api_dashboard.h"
 #include "api/api_list.h"
 #include "base/json_string.h"
-#include "engine/batches.h"
 #include "engine/runs.h"
 #include "flow/batch_verb.h"
 #include "flow/call_key.h"
@@ -237,7 +236,7 @@ static void sent_build_item(struct api_query *query, struct unit *unit)
 static enum hx_code sent_of_item(struct api_query *query, const struct unit_result *result)
 {
 	struct arena *arena = query->call->arena;
-	const struct batch_policy *policy = batches_policy(api_parts(query->call)->batches);
+	const struct batch_policy *policy = api_parts(query->call)->batch_policy;
 	struct slice key = {0}, body = {0};
 	struct batch_item_row item;
 	struct batch_hold hold;
