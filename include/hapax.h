@@ -24,7 +24,6 @@ extern "C" {
  * Structs that a program fills begin with their size, so that a later version can add members at their ends: what an older program
  * does not have is 0, and a newer program's is refused (HX_VALIDATION_ERROR) unless what this version does not know is all 0. A size
  * that is not set is refused, too.
- *
  *	struct hx_run_request request = {HX_SIZE(hx_run_request), .workflow = "order"};
  * Elements of arrays (hx_native, hx_gate_field, hx_gate_write, hx_value) have none and never change; what the library fills
  * (hx_result, hx_native_call …) may get members at its end.
@@ -82,6 +81,7 @@ extern "C" {
 	X(FINGERPRINT_MISMATCH, 26, 422, 2, "this key was used with another request") \
 	X(CANNOT_MIGRATE, 60, 422, 2, "what the run has done does not fit that version of its definition") \
 	X(DEFINITION_INVALID, 27, 422, 1, "a definition or the configuration has errors") \
+	X(LIMITED, 77, 429, 75, "a limit of its action is full: nothing was done") \
 	X(HEAD_TOO_LARGE, 28, 431, 6, "the header fields are too large") \
 	X(NO_MEMORY, 29, 500, 70, "out of memory") \
 	X(INTERNAL, 30, 500, 70, "an internal error") \

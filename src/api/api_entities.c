@@ -332,7 +332,7 @@ static void respond_refused(struct fire *fire, enum hx_code code)
 	struct slice output = fire->fire.step.output;
 	struct problem problem = {.code = code, .detail = output};
 
-	if (code == HX_ACTION_FAILED ||
+	if (code == HX_ACTION_FAILED || code == HX_LIMITED ||
 	    code == HX_OUTCOME_UNKNOWN) /* what its service asks for, the caller is asked for */
 		problem.retry_after_s = (unsigned)((fire->fire.step.not_before_ms + 999) / 1000);
 	LOCAL_STRBUF(members, API_TEXT_BYTES_MAX);

@@ -30,7 +30,7 @@ static const struct route routes[] = {
 	{"POST", "/api/v1/entities/{workflow}/{id}/steps/{step}", api_entity_fire, ROUTE_EXECUTE, "Fires a step.",
 	 .id = "fireStep", .body = "StepFire", .answers = {{200, "Fired"}}, .etag = true,
 	 .errors = ERRORS(HX_REQUESTER_NOT_ALLOWED, HX_CLAIM_FAILED, HX_IN_DOUBT, HX_WRONG_STATUS, HX_CONCURRENCY_ERROR, HX_ENTRY_LOCKED,
-		    HX_INVALID, HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN, HX_NOT_IMPLEMENTED)},
+		    HX_INVALID, HX_LIMITED, HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN, HX_NOT_IMPLEMENTED)},
 	{"POST", "/api/v1/entities/{workflow}/{id}/steps/{step}/resolve", api_entity_resolve, ROUTE_EXECUTE,
 	 "Says what became of a claim that is held for a person.",
 	 .id = "resolveClaim", .body = "StepResolution", .answers = {{200, "Fired"}}, .etag = true,

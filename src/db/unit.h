@@ -31,9 +31,9 @@
 #include "base/error.h"
 #include "db/stmt.h"
 
-#define UNIT_LINES_MAX 36
+#define UNIT_LINES_MAX 40
 #define UNIT_SUBJECTS_MAX 24
-#define UNIT_WAKES_MAX 8
+#define UNIT_WAKES_MAX 10
 #define UNIT_OFFERS_MAX 4
 
 enum unit_rule { UNIT_VERDICT, UNIT_MUST, UNIT_ANY };

@@ -53,6 +53,7 @@ static void dispatcher_tell(const struct delivery *delivery, enum hx_code code)
 {
 	struct dispatcher *d = delivery->fed.feeder->context;
 
+	atomic_fetch_add(&d->feeder.parts->metrics->jobs_in_line, delivery->run.in_line);
 	if (code == HX_OK) {
 		atomic_fetch_add(&d->feeder.parts->metrics->jobs_delivered, 1);
 		return;

@@ -79,7 +79,7 @@ struct engine_options {
 	X(runs_fenced, "Runs that were another's by the time this node came to write.") \
 	X(runs_held, "Steps of runs held for a person.") \
 	X(runs_in_line, "Runs that found their limit full, and stood in line.") \
-	X(jobs_in_line, "Jobs that found the limit of their queue full, and stood in line.") \
+	X(jobs_in_line, "Jobs that found the limit of their queue or action full, and stood in line.") \
 	X(runs_expired, "Runs that retention has reduced to their key.") \
 	X(batches_driven, "Batches worked on, and let go or brought to their end.") \
 	X(batches_taken_over, "Batches seized past another holder's time.") \

@@ -126,13 +126,14 @@ const struct audit_pass audit_steps = {.name = "steps", .ask = ask_steps, .take 
 #define FLAG(condition) "CAST(CASE WHEN " condition " THEN 1 ELSE 0 END AS bigint)"
 
 /* clang-format off */
-DB_STMT(stmt_slots, "audit_slots", "iii", "iiitiiii",
-	"SELECT l.holder, l.name, l.held, s.status, " FLAG("s.owner IS NOT NULL") ", " FLAG("r.job IS NOT NULL") ","
-	" " FLAG("j.subject IS NOT NULL") ", " FLAG("j.ended_at IS NOT NULL")
+DB_STMT(stmt_slots, "audit_slots", "iii", "iiitiiiii",
+	"SELECT l.holder, l.name, l.held, s.status, " FLAG("s.owner IS NOT NULL AND s.owner <> '" SUBJECT_HELD "'") ", " FLAG("r.job IS NOT NULL") ","
+	" " FLAG("j.subject IS NOT NULL") ", " FLAG("j.ended_at IS NOT NULL") ", " FLAG("e.subject IS NOT NULL")
 	" FROM (SELECT * FROM hx_slot WHERE (name, holder) > (?1, ?2) ORDER BY name, holder LIMIT ?3) l"
 	" LEFT JOIN hx_run r ON r.subject = l.holder LEFT JOIN hx_job j ON j.subject = l.holder"
-	" LEFT JOIN hx_subject s ON s.id = coalesce(r.subject, j.subject) ORDER BY l.name, l.holder");
-enum { SLOT_HOLDER, SLOT_NAME, SLOT_HELD, SLOT_STATUS, SLOT_OWNED, SLOT_AT_WORKER, SLOT_JOB, SLOT_JOB_ENDED };
+	" LEFT JOIN hx_entity e ON e.subject = l.holder"
+	" LEFT JOIN hx_subject s ON s.id = coalesce(r.subject, j.subject, e.subject) ORDER BY l.name, l.holder");
+enum { SLOT_HOLDER, SLOT_NAME, SLOT_HELD, SLOT_STATUS, SLOT_OWNED, SLOT_AT_WORKER, SLOT_JOB, SLOT_JOB_ENDED, SLOT_ENTITY };
 /* clang-format on */
 
 static void ask_slots(struct auditor *a, struct unit *unit)
@@ -145,13 +146,23 @@ static bool slot_fits(struct audit_finding *f, const struct db_value *row)
 {
 	struct audit_place place = {row[SLOT_HOLDER].i, "slot", row[SLOT_NAME].i};
 	bool there = row[SLOT_STATUS].type != DB_NULL, held = row[SLOT_HELD].i == 1, job = row[SLOT_JOB].i != 0;
-	bool over = job ? row[SLOT_JOB_ENDED].i != 0 : there && ways_is_terminal(&run_ways, row[SLOT_STATUS].s);
+	bool entity = row[SLOT_ENTITY].i != 0; /* it stands in no line */
+	bool over = entity ? !held
+		    : job  ? row[SLOT_JOB_ENDED].i != 0
+			   : there && ways_is_terminal(&run_ways, row[SLOT_STATUS].s);
 
-	return audit_holds(f, &place, there, "run", "the run of this slot, or the job", slice_str("there is none")) &&
-	       audit_holds(f, &place, !over, "slot", job ? "none: its job has ended" : "none: its run has ended",
+	return audit_holds(f, &place, there, "run", "the run of this slot, or the job, or the entity",
+			   slice_str("there is none")) &&
+	       audit_holds(f, &place, !over, "slot",
+			   entity ? "none: whoever fires a step of an entity stands in no line"
+			   : job  ? "none: its job has ended"
+				  : "none: its run has ended",
 			   slice_str(held ? "held" : "waited for")) &&
 	       audit_holds(f, &place, !held || row[SLOT_OWNED].i || row[SLOT_AT_WORKER].i, "slot",
-			   job ? "none: nobody is at its job" : "none: nobody is at its run", slice_str("held"));
+			   entity ? "none: nobody is at its entity"
+			   : job  ? "none: nobody is at its job"
+				  : "none: nobody is at its run",
+			   slice_str("held"));
 }
 
 static bool take_slots(struct auditor *a, const struct unit_result *result)

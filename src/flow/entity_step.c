@@ -12,6 +12,7 @@
 #include "task/states.h"
 
 #define ADOPTIONS_MAX 3
+#define LIMITED_REST_MS 1000 /* nobody knows when a call will end */
 
 /* ---- going on ---- */
 
@@ -166,12 +167,33 @@ static void take_claim_lost(struct entity_step *s)
 		entity_step_read_again(s);
 }
 
+/* A limit of its action; the claim is undone with it. */
+static bool found_it_full(struct entity_step *s, const struct unit_result *result)
+{
+	const struct bounds *bounds = &s->bounds;
+	int64_t full;
+	LOCAL_UNIT(unit);
+
+	step_build_claim(s, &unit);
+	full = slot_full(&unit, result);
+	if (!full)
+		return false;
+	s->not_before_ms = full == bounds->slot.name ? LIMITED_REST_MS : bounds->rate.per_ms / bounds->rate.max;
+	step_end_saying(s, HX_LIMITED,
+			full == bounds->slot.name
+				? "as many calls of its action are under way as its limit allows: nothing was done"
+				: "its action has begun as many calls as its rate allows: nothing was done");
+	return true;
+}
+
 static void take_claimed(struct entity_step *s, const struct answer *answer)
 {
 	enum unit_verdict verdict = answer->result->verdict;
 
 	if (verdict == UNIT_WON)
 		hold_claim(s, answer, reached(s, answer->result));
+	else if (verdict == UNIT_LOST && found_it_full(s, answer->result))
+		return;
 	else if (verdict == UNIT_LOST)
 		take_claim_lost(s);
 	else if (verdict == UNIT_REFUSED)
@@ -519,7 +541,6 @@ static void left_unknown(struct entity_step *s, const struct answer *answer UNUS
 TASK_UNIT(step_build_adopt, struct entity_step, s,
 	  entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status));
 TASK_UNIT(step_build_look_up_note, struct entity_step, s, entity_look_up_note(unit, s->stamp.op, s->subject));
-TASK_UNIT(step_build_hold, struct entity_step, s, subject_hold(unit, s->subject, s->fence, /* if_past= */ false));
 TASK_UNIT(step_build_put_off, struct entity_step, s, subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms));
 TASK_UNIT(step_build_look_up, struct entity_step, s, subject_look_up(unit, s->subject, s->stamp.op));
 

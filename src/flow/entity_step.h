@@ -35,11 +35,14 @@
  *  E7  The caller always learns what the action itself said: a release that is lost or fails does not hide it.
  *  E8  A caller who hears HX_STORE_UNAVAILABLE has left no call written down that was never made, for others to take for one in
  *      doubt: where that cannot be known, it is HX_OUTCOME_UNKNOWN. (A claim's is left to its time.)
+ *  E10 A slot of the action's limits (call_limit.h) is taken in the unit of the claim, and gone with the unit that ends the claim or parks
+ *      it for a person, whoever does. Who finds it full has done nothing, and is told so (HX_LIMITED): a caller stands in no line.
  */
 #pragma once
 
 #include "flow/entity.h"
 #include "flow/probe.h"
+#include "flow/slot.h"
 #include "task/task.h"
 
 #define STEP_UNKNOWN_RETRIES 2
@@ -128,7 +131,8 @@ struct entity_step {
 	struct slice attributes; /* what it is searched by, as it is kept; .p NULL: nothing */
 	struct wall_time updated_at;
 	enum probe_says says; /* of ASK: with PROBE_DONE `output` is JSON */
-	int64_t not_before_ms; /* with HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN: the other side wants no further try for so long; 0 */
+	/* With HX_ACTION_FAILED, HX_OUTCOME_UNKNOWN: the other side wants no further try for so long. With HX_LIMITED: there may be room then. */
+	int64_t not_before_ms;
 	/* private */
 	const struct step *step;
 	const struct step_view *view;
@@ -152,6 +156,7 @@ struct entity_step {
 	int64_t lost_version;        /* over which the claim was; 0: it was not */
 	unsigned waits;              /* for a definition */
 	struct slice key;            /* of the step's own effect */
+	struct bounds bounds;        /* of its action, where it claims */
 	struct slice call_key, body; /* of the call that is under way */
 	struct slice effect_payload;
 	int64_t effect_ids[STEP_AFTER_EFFECTS_MAX];

@@ -6,6 +6,7 @@
 #include "flow/answer.h"
 #include "flow/entity.h"
 #include "flow/shapes.h"
+#include "flow/slot.h"
 #include "task/states.h"
 
 enum {
@@ -90,6 +91,8 @@ static enum on_unknown wish_of(const struct janitor_rule *rule, const struct db_
 	return view->on_unknown;
 }
 
+#define LINE_SLOT 1 /* of a look */
+
 static void take_looked(struct janitor *j, const struct answer *answer)
 {
 	const struct janitor_rule *rule = j->page[j->page_at].rule;
@@ -106,6 +109,7 @@ static void take_looked(struct janitor *j, const struct answer *answer)
 		snprintf(j->name, sizeof j->name, "%.*s", SLICE_ARGS(db_cell(rows, 0, ENTITY_NAME)->s));
 		j->version = db_cell(rows, 0, ENTITY_VERSION)->i;
 	}
+	j->slot = slot_held(&answer->result->rows[LINE_SLOT]);
 	j->stamp = flow_stamp(answer);
 	wall_time_format(j->stamp.at, j->stamp_text);
 	if (wish == UNKNOWN_PROBE) {
@@ -146,13 +150,29 @@ static void take_ended(struct janitor *j, const struct answer *answer)
 
 /* page_at stands after the page. */
 TASK_UNIT(build_scan, struct janitor, j, subject_scan_stuck(unit, j->cursor, page_size(j)));
-TASK_UNIT(build_look, struct janitor, j, entity_read_subject(unit, j->page[j->page_at].subject));
+
+static void build_look(const struct janitor *j, struct unit *unit)
+{
+	entity_read_subject(unit, j->page[j->page_at].subject);
+	ASSERT(unit->lines_n == LINE_SLOT);
+	slot_read_held(unit, j->page[j->page_at].subject);
+}
+
+/* Of the action's limits: the slot is the claim's. */
+static void leave_slot(const struct janitor *j, struct unit *unit, int64_t subject)
+{
+	if (!j->slot.name)
+		return;
+	slot_lock(unit, &j->slot);
+	slot_release(unit, &j->slot, subject);
+}
 
 static void build_hold(const struct janitor *j, struct unit *unit)
 {
 	const struct janitor_claim *claim = &j->page[j->page_at];
 
 	subject_hold(unit, claim->subject, claim->fence, /* if_past= */ true);
+	leave_slot(j, unit, claim->subject); /* mutant: held-with-a-slot -> ; */
 }
 
 static void build_revert(const struct janitor *j, struct unit *unit)
@@ -167,6 +187,7 @@ static void build_revert(const struct janitor *j, struct unit *unit)
 		entity_table_revert(unit, &j->stamp, &row, &move, claim->fence);
 	else
 		subject_revert(unit, &j->stamp, &move, claim->fence);
+	leave_slot(j, unit, claim->subject); /* mutant: revert-keeps-a-slot -> ; */
 	subject_add_note(unit, claim->subject,
 			 &(struct history_note){.reason = slice_str("reverted: its claim had lapsed"),
 						.by = slice_str("janitor")});
@@ -191,6 +212,7 @@ static void janitor_forget(void *copy)
 		j->stamp = (struct stamp){0};
 		memset(j->name, 0, sizeof j->name);
 		j->version = 0;
+		j->slot = (struct slot){0};
 	}
 	j->page_n -= j->page_at;
 	memmove(j->page, j->page + j->page_at, j->page_n * sizeof *j->page);

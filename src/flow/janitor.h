@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "flow/slot.h"
 #include "flow/subject.h"
 #include "task/task.h"
 
@@ -73,6 +74,7 @@ struct janitor {
 	char stamp_text[WALL_TIME_TEXT_BYTES];
 	char name[JANITOR_NAME_BYTES]; /* looked up: of the entity; empty: there is none */
 	int64_t version;               /* the same: of the row in the user's table */
+	struct slot slot;              /* the same: what its claim has of a limit */
 	int64_t cursor;
 	size_t page_n, page_at;
 	struct janitor_claim page[JANITOR_PAGE];

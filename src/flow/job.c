@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "base/utf8.h"
 #include "flow/answer.h"
+#include "flow/call_limit.h"
 #include "flow/due_watch.h"
 #include "flow/page.h"
 #include "flow/shapes.h"
@@ -274,6 +275,23 @@ static int64_t int_or_none(const struct db_value *cell)
 	return cell->type == DB_INT ? cell->i : 0;
 }
 
+/* By the version that it is sent by; the numbers are those in force. */
+static struct bounds bounds_of_job(const struct job_run *j, const struct db_rows *rows)
+{
+	struct slice workflow = db_cell(rows, 0, JOB_WORKFLOW)->s;
+	int64_t newest = 0;
+
+	if (!j->action || !limits_are_set(&j->action->limits))
+		return (struct bounds){0};
+	return call_bounds(
+		&(struct call_of){.workspace = db_cell(rows, 0, JOB_WORKSPACE)->s,
+				  .workflow = workflow,
+				  .action = j->action,
+				  .in_force = j->action_of(j->context, workflow, slice_str(j->action->name), &newest),
+				  .input = call_input(j->payload)},
+		j->arena);
+}
+
 /* Reads the row as it is, and goes on only when it can be claimed. */
 static void job_take_read(struct job_run *j, const struct answer *answer)
 {
@@ -299,6 +317,7 @@ static void job_take_read(struct job_run *j, const struct answer *answer)
 	j->key = arena_copy(j->arena, db_cell(rows, 0, JOB_KEY)->s);
 	j->payload = arena_copy(j->arena, db_cell(rows, 0, JOB_PAYLOAD)->s);
 	j->trace = trace_of_members(json_trust(j->payload), j->arena);
+	j->bounds = bounds_of_job(j, rows);
 	if (!j->from) {
 		task_end(&j->task, HX_CLAIM_FAILED);
 	} else if (j->arena->failed) {
@@ -371,20 +390,80 @@ static struct lease lease_of(const struct job_run *j)
 	return (struct lease){j->subject, j->fence, j->policy->lease_ms, j->asked};
 }
 
+static void add_bounds(const struct job_run *j, struct unit *unit)
+{
+	if (j->bounds.slot.name || j->bounds.rate.name) /* mutant: delivery-beyond-its-limit -> if (0) */
+		bounds_take(unit, &j->bounds, j->subject, /* nth= */ j->stamp.op, j->stamp.at.ms);
+}
+
+static void build_claim(const struct job_run *j, struct unit *unit)
+{
+	struct move claim = {j->subject, j->from, JOB_RUNNING};
+
+	add_bounds(j, unit);
+	subject_claim(unit, &j->stamp, &claim, j->version, j->policy->lease_ms);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_start, db_int(j->subject),
+		 j->sent_version ? db_int(j->sent_version) : db_null());
+}
+
+/* The limit that the claim was lost to; 0: to none. */
+static int64_t full_of(const struct job_run *j, const struct unit_result *result)
+{
+	LOCAL_UNIT(unit);
+
+	build_claim(j, &unit);
+	return slot_full(&unit, result);
+}
+
+/* Where its claim stands in its unit: what it takes of its limits comes before. */
+static unsigned claim_line(const struct job_run *j)
+{
+	LOCAL_UNIT(unit);
+
+	add_bounds(j, &unit);
+	return unit.lines_n;
+}
+
+static void build_line_up(const struct job_run *j, struct unit *unit)
+{
+	struct slot_waiter waiter = {.subject = j->subject, .version = j->version};
+
+	bounds_wait_jobs(unit, &j->bounds, j->full, &waiter, 1, j->stamp.at.ms);
+}
+
+static void job_take_lined_up(struct job_run *j, const struct answer *answer)
+{
+	j->in_line = answer->result->verdict == UNIT_WON;
+	task_end(&j->task, j->in_line ? HX_CLAIM_FAILED : HX_STORE_UNAVAILABLE);
+}
+
+static void claim_lost(struct job_run *j, const struct answer *answer)
+{
+	j->full = full_of(j, answer->result);
+	j->stamp = flow_stamp(answer);
+	if (j->full)
+		task_go(&j->task, JOB_AT_LINING_UP);
+	else
+		task_end(&j->task, HX_CLAIM_FAILED);
+}
+
 static void take_claimed(struct job_run *j, const struct answer *answer)
 {
+	const struct db_rows *rows;
+
 	if (answer->result->verdict == UNIT_UNKNOWN || answer->result->verdict == UNIT_FAILED) {
 		task_end(&j->task,
 			 HX_STORE_UNAVAILABLE); /* if the claim landed after all, the janitor gives the job back */
 		return;
 	}
 	if (answer->result->verdict != UNIT_WON) {
-		task_end(&j->task, HX_CLAIM_FAILED);
+		claim_lost(j, answer);
 		return;
 	}
-	j->version = db_cell(&answer->result->rows[0], 0, 0)->i;
-	j->fence = db_cell(&answer->result->rows[0], 0, 1)->i;
-	j->attempt = db_cell(&answer->result->rows[2], 0, 0)->i;
+	rows = &answer->result->rows[claim_line(j)];
+	j->version = db_cell(&rows[0], 0, 0)->i;
+	j->fence = db_cell(&rows[0], 0, 1)->i;
+	j->attempt = db_cell(&rows[2], 0, 0)->i;
 	if (j->attempt > j->policy->attempts_max) { /* mutant: attempts-without-end -> if (0) { */
 		go_end(j, answer, JOB_PARKED, 0, slice_str("its workers died, or were stopped, too often"));
 		return;
@@ -460,21 +539,16 @@ static void build_end(const struct job_run *j, struct unit *unit)
 		subject_release(unit, &j->stamp, &move, j->fence, j->doubt ? RELEASED_IN_DOUBT : RELEASED_OPEN);
 	else
 		subject_finish(unit, &j->stamp, &move, j->fence);
+	if (j->bounds.slot.name) {
+		slot_lock(unit, &j->bounds.slot);
+		slot_release(unit, &j->bounds.slot, j->subject); /* mutant: delivery-keeps-its-slot -> ; */
+	}
 	job_end(unit, j->subject, &ending); /* mutant: delivery-without-end */
 	if (retry)
 		unit_wake(unit, JOB_TOPIC); /* whoever waits for the next due job has to reckon with this one */
 }
 
 TASK_UNIT(build_read, struct job_run, j, job_read(unit, j->subject));
-
-static void build_claim(const struct job_run *j, struct unit *unit)
-{
-	struct move claim = {j->subject, j->from, JOB_RUNNING};
-
-	subject_claim(unit, &j->stamp, &claim, j->version, j->policy->lease_ms);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_start, db_int(j->subject),
-		 j->sent_version ? db_int(j->sent_version) : db_null());
-}
 
 static struct act_call job_call_of(const struct job_run *j)
 {
@@ -494,6 +568,7 @@ static const TASK_STATES(struct job_run) job_states[] = {
 	[JOB_AT_NEW] = {"new", .then = JOB_AT_READING},
 	[JOB_AT_READING] = {"reading", job_take_read, build_read},
 	[JOB_AT_CLAIMING] = {"claiming", take_claimed, build_claim},
+	[JOB_AT_LINING_UP] = {"standing in line", job_take_lined_up, build_line_up},
 	[JOB_AT_ACTING] = {"delivering", job_take_acted, .act = job_call_of},
 	[JOB_AT_ENDING] = {"ending", take_ended, build_end},
 	[JOB_AT_DONE] = {"done"},
@@ -508,8 +583,10 @@ static void job_forget(void *copy)
 }
 
 static const struct task_shape job_shape = SHAPE(struct job_run, job_forget,
+	PART(IGNORED, struct job_run, in_line), /* for a metric */
 	PART(TEXT, struct job_run, from, to),
 	PART(SLICE, struct job_run, key, payload, error, trace),
+	PART_WITH(INNER, struct job_run, bounds, &bounds_shape),
 	PART_WITH(INNER, struct job_run, stamp, &stamp_noted_shape));
 
 TASK_KIND_STAMPED(job_task_kind, "job", struct job_run, job_states, .shape = &job_shape);

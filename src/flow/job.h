@@ -22,6 +22,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "flow/slot.h"
 #include "flow/subject.h"
 #include "flow/ways.h"
 #include "model/action.h"
@@ -148,7 +149,15 @@ void job_end_deliveries(struct unit *unit);
 void job_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit);
 void job_expire(struct unit *unit, int64_t subject, int64_t age_ms);
 
-/* ---- delivering one ---- */
+/*
+ * ---- delivering one ----
+ *
+ *   NEW ─▶ READING ─▶ CLAIMING ─┬ won ─▶ ACTING ─▶ ENDING ─▶ DONE
+ *                               ├ lost: somebody else has it ─▶ DONE
+ *                               └ lost: a limit of its action is full ─▶ LINING_UP ─▶ DONE: in line, as it was, due later
+ *
+ * A slot of its action (call_limit.h) is taken in the unit of the claim, and let go in the unit that ends the claim, whoever does.
+ */
 
 struct job_policy {
 	int64_t attempts_max;
@@ -163,7 +172,7 @@ struct job_policy {
 typedef const struct action *(*job_action_fn)(const void *context, struct slice workflow, struct slice action,
 					      int64_t *version);
 
-enum { JOB_AT_NEW, JOB_AT_READING, JOB_AT_CLAIMING, JOB_AT_ACTING, JOB_AT_ENDING, JOB_AT_DONE };
+enum { JOB_AT_NEW, JOB_AT_READING, JOB_AT_CLAIMING, JOB_AT_LINING_UP, JOB_AT_ACTING, JOB_AT_ENDING, JOB_AT_DONE };
 
 struct job_run {
 	struct task task;
@@ -172,6 +181,7 @@ struct job_run {
 	job_action_fn action_of;
 	const void *context;
 	struct arena *arena;
+	bool in_line; /* it found a limit of its action full, and stands in line */
 	/* private */
 	const char *from; /* AVAILABLE or RETRYING, as read */
 	const char *to;   /* where it ends */
@@ -183,12 +193,14 @@ struct job_run {
 	uint64_t tenant;         /* its workspace, where places are shared out */
 	bool doubt; /* an earlier worker died over it, or its delivery may have been done, or be under way */
 	struct slice key, payload, error, trace;
+	struct bounds bounds; /* of its call */
+	int64_t full;         /* which of them was */
 	struct stamp stamp;
 	struct mono_time asked;
 };
 
 /*
- * DONE with HX_OK when it was delivered, HX_CLAIM_FAILED when somebody else has it, HX_CONFIG_ERROR when the version that it was sent
+ * DONE with HX_OK when it was delivered, HX_CLAIM_FAILED when somebody else has it or it stands in line, HX_CONFIG_ERROR when the version that it was sent
  * by is not known here (yet), else what went wrong.
  */
 void job_run_init(struct job_run *run, int64_t subject, const struct job_policy *policy, job_action_fn action_of,

@@ -147,23 +147,13 @@ static size_t waiting(const struct job_claim *c, struct slot_waiter waiters[SLOT
 	return n;
 }
 
-/* It stands in one line at a time: who waits for its time has no place in that of the slot, nor the other way round. */
 void job_claim_build_line_up(const struct job_claim *c, struct unit *unit)
 {
-	const struct bounds *bounds = &picked(c)->bounds;
 	struct slot_waiter waiters[SLOT_WAITERS_MAX];
 	uint64_t picks;
 	size_t n = waiting(c, waiters, &picks);
 
-	if (c->full == bounds->rate.name) {
-		rate_wait_jobs(unit, &bounds->rate, waiters, n, c->stamp.at.ms);
-		if (bounds->slot.name)
-			slot_step_out(unit, &bounds->slot, waiters[0].subject); /* mutant: job-woken-in-vain -> ; */
-		return;
-	}
-	for (size_t i = 0; i < n && bounds->rate.name; i++)
-		rate_leave(unit, waiters[i].subject); /* mutant: job-in-two-lines -> ; */
-	slot_wait_jobs(unit, &bounds->slot, waiters, n, c->stamp.at.ms);
+	bounds_wait_jobs(unit, &picked(c)->bounds, c->full, waiters, n, c->stamp.at.ms);
 }
 
 void job_claim_take_lined_up(struct job_claim *c, const struct answer *answer)
@@ -182,9 +172,6 @@ void job_claim_take_lined_up(struct job_claim *c, const struct answer *answer)
 	go_pick(c, answer);
 }
 
-static const struct task_shape bounds_shape = SHAPE(struct bounds, NULL,
-	PART_WITH(INNER, struct bounds, slot, &slot_shape),
-	PART_WITH(INNER, struct bounds, rate, &rate_shape));
 static const struct task_shape pick_shape = SHAPE(struct job_pick, NULL,
 	PART_WITH(INNER, struct job_pick, bounds, &bounds_shape));
 const struct task_shape job_picks_shape = SHAPE(struct job_picks, NULL,

@@ -140,10 +140,11 @@ static void job_settle_decide(struct job_settle *s, const struct db_rows *rows, 
 
 	s->run = run->type == DB_NULL ? 0 : run->i;
 	s->bounded = db_cell(rows, 0, IN_FLIGHT_MAX)->i > 0;
-	if (db_cell(rows, 0, SLOT)->type == DB_INT)
-		s->slot = (struct slot){
-			.name = db_cell(rows, 0, SLOT)->i, .max = db_cell(rows, 0, BOUND)->i, .of = SLOT_OF_JOB};
 	s->after_effect = is_after_effect(rows);
+	if (db_cell(rows, 0, SLOT)->type == DB_INT)
+		s->slot = (struct slot){.name = db_cell(rows, 0, SLOT)->i,
+					.max = db_cell(rows, 0, BOUND)->i,
+					.of = s->after_effect ? SLOT_OF_CALL : SLOT_OF_JOB};
 	s->workspace = arena_copy(s->arena, db_cell(rows, 0, WORKSPACE)->s);
 	s->queue = arena_copy(s->arena, db_cell(rows, 0, QUEUE)->s);
 	switch (s->rq->kind) {

@@ -13,9 +13,9 @@
  * with it leaves. Who stands in line for the one limit lets go of the others, so nobody waits for who waits.
  */
 #include "base/json_walk.h"
+#include "flow/call_limit.h"
 #include "flow/debounce.h"
 #include "flow/run_parts.h"
-#include "model/text.h"
 
 struct slot run_limit_of(const struct run_row *row, const struct run_policy *policy, struct arena *arena)
 {
@@ -79,41 +79,20 @@ static const struct action *action_in_force(const struct run_row *row, const str
 	return NULL;
 }
 
-static int64_t action_name(const struct run_drive *d, const char *kind, struct slice action, struct slice key)
-{
-	const char *of = text_printf(d->arena, "%s/%.*s", d->row.machine->definition->name, SLICE_ARGS(action));
-
-	return slot_name(kind, d->row.workspace, slice_str(of ? of : ""), key);
-}
-
 void run_count_action(struct run_drive *d, const struct action *action, struct slice body)
 {
-	const struct action *now = limits_are_set(&action->limits)
-					   ? action_in_force(&d->row, d->policy, slice_str(action->name))
-					   : NULL;
-	const struct limits *own = &action->limits, *limits = now ? &now->limits : own;
-	struct slice name = slice_str(action->name);
-	struct json input;
+	struct bounds bounds;
 
-	if (!limits_are_set(own) || !json_find(json_trust(body), slice_str("input"), &input))
+	if (!limits_are_set(&action->limits))
 		return;
-	if (own->concurrency.max && limits->concurrency.max) {
-		struct slice key = limit_key(own->concurrency.by, input, d->arena);
-
-		d->act = (struct slot){.name = action_name(d, "action", name, key),
-				       .max = limits->concurrency.max,
-				       .key = key,
-				       .action = name};
-	}
-	if (own->rate.max && limits->rate.max) {
-		struct slice key = limit_key(own->rate.by, input, d->arena);
-
-		d->act_rate = (struct rate){.name = action_name(d, "action rate", name, key),
-					    .max = limits->rate.max,
-					    .per_ms = limits->rate.per_ms,
-					    .key = key,
-					    .action = name};
-	}
+	bounds = call_bounds(&(struct call_of){.workspace = d->row.workspace,
+					       .workflow = slice_str(d->row.machine->definition->name),
+					       .action = action,
+					       .in_force = action_in_force(&d->row, d->policy, slice_str(action->name)),
+					       .input = call_input(body)},
+			     d->arena);
+	d->act = bounds.slot;
+	d->act_rate = bounds.rate;
 }
 
 bool run_has_lines(const struct run_row *row)
@@ -130,7 +109,7 @@ struct slot run_line_of(const struct run_row *row, const struct run_policy *poli
 {
 	const struct action *now = row->line ? action_in_force(row, policy, row->line_action) : NULL;
 
-	return (struct slot){.name = row->line, .max = now ? now->limits.concurrency.max : 0};
+	return (struct slot){.name = row->line, .max = now ? now->limits.concurrency.max : 0, .of = SLOT_OF_CALL};
 }
 
 int64_t run_line_after(const struct run_drive *d)

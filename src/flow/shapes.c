@@ -51,6 +51,10 @@ const struct task_shape run_migration_shape = SHAPE(struct run_migration, NULL,
 const struct task_shape rate_shape = SHAPE(struct rate, NULL, PART(SLICE, struct rate, key, action));
 const struct task_shape slot_shape = SHAPE(struct slot, NULL, PART(SLICE, struct slot, key, action));
 
+const struct task_shape bounds_shape = SHAPE(struct bounds, NULL,
+	PART_WITH(INNER, struct bounds, slot, &slot_shape),
+	PART_WITH(INNER, struct bounds, rate, &rate_shape));
+
 /* ---- batches ---- */
 
 const struct task_shape batch_hold_shape = SHAPE(struct batch_hold, NULL,

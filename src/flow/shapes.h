@@ -20,6 +20,7 @@ extern const struct task_shape run_stood_shape;
 extern const struct task_shape run_done_shape;
 extern const struct task_shape slot_shape;
 extern const struct task_shape rate_shape;
+extern const struct task_shape bounds_shape;
 extern const struct task_shape batch_hold_shape;
 extern const struct task_shape batch_row_shape;
 extern const struct task_shape batch_call_item_shape;

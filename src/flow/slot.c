@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "flow/job.h"
 #include "flow/run.h"
 
 /*
@@ -19,30 +20,40 @@ DB_STMT(stmt_lock, "slot_lock", "i", "i",
 
 /* clang-format off */
 
-/* A statement about those in line, of runs and of jobs: text(table). */
+/* A statement about the rows of those in line, which are runs or jobs: text(table). */
 #define STMTS(variable, name_, in_, text)                                                                              \
 	static const struct db_stmt variable[] = {                                                                     \
 		[SLOT_OF_RUN] = {.name = name_, .in = in_, .out = "", text("hx_run")},                                 \
 		[SLOT_OF_JOB] = {.name = name_ "_job", .in = in_, .out = "", text("hx_job")},                          \
 	}
+/* One that only asks when those in line are due: in that of an action there are both. text(join, due) */
+#define JOIN_ONE(table) " JOIN " table " r ON r.subject = f.holder"
+#define JOIN_BOTH " LEFT JOIN hx_run r ON r.subject = f.holder LEFT JOIN hx_job j ON j.subject = f.holder"
+#define DUE_BOTH "coalesce(r.due_at, j.due_at)"
+#define STMTS_OF_ANY(variable, name_, in_, text)                                                                       \
+	static const struct db_stmt variable[] = {                                                                     \
+		[SLOT_OF_RUN] = {.name = name_, .in = in_, .out = "", text(JOIN_ONE("hx_run"), "r.due_at")},           \
+		[SLOT_OF_JOB] = {.name = name_ "_job", .in = in_, .out = "", text(JOIN_ONE("hx_job"), "r.due_at")},    \
+		[SLOT_OF_CALL] = {.name = name_ "_call", .in = in_, .out = "", text(JOIN_BOTH, DUE_BOTH)},             \
+	}
 
 /* Who comes before in line, and was woken: the first `max` of them. ?2 holder   ?3 max */
-#define WOKEN(table, held, rank)                                                                                       \
+#define WOKEN(join, due, held, rank)                                                                                   \
 	"(SELECT count(*) FROM (SELECT w.holder FROM hx_slot w WHERE w.name = ?1 AND w.held = " held                   \
-	" AND (w.rank, w.holder) < (" rank ", ?2) ORDER BY w.rank, w.holder LIMIT ?3) f JOIN " table " r ON r.subject = f.holder"  \
-	" AND r.due_at <= hx_now_ms()"
+	" AND (w.rank, w.holder) < (" rank ", ?2) ORDER BY w.rank, w.holder LIMIT ?3) f" join                          \
+	" WHERE " due " <= hx_now_ms()"
 
 /* ?1 name   ?2 holder   ?3 max   ?4 at   ?5 key   ?6 how long those go first that were woken   ?7 action   ?8 rank */
-#define TAKE(table)                                                                                                    \
+#define TAKE(join, due)                                                                                                    \
 	.sql = "INSERT INTO hx_slot (name, holder, held, at, key, action, rank, bound) SELECT ?1, ?2, 1, ?4, ?5, ?7, ?8, ?3"  \
 	" WHERE " HELD " AND h.holder <> ?2)"                                                                          \
-	" + " WOKEN(table, "0", "?8")                                                                                  \
-	" AND r.due_at > hx_now_ms() - ?6" /* mutant: slot-head-start-for-ever -> " AND ?6 > 0" */                     \
+	" + " WOKEN(join, due, "0", "?8")                                                                              \
+	" AND " due " > hx_now_ms() - ?6" /* mutant: slot-head-start-for-ever -> " AND ?6 > 0" */                     \
 	")"                                                                                                            \
 	" < ?3" /* mutant: slot-not-counted -> " >= 0 AND ?3 > 0" */                                                   \
 	" OR EXISTS (SELECT 1 FROM hx_slot o WHERE o.name = ?1 AND o.holder = ?2 AND o.held = 1)"                      \
 	" ON CONFLICT (name, holder) DO UPDATE SET held = 1, bound = excluded.bound"
-STMTS(stmt_take, "slot_take", "iiiititi", TAKE);
+STMTS_OF_ANY(stmt_take, "slot_take", "iiiititi", TAKE);
 
 DB_STMT(stmt_drop, "slot_drop", "ii", "", "DELETE FROM hx_slot WHERE name = ?1 AND holder = ?2");
 DB_STMT(stmt_step_out, "slot_step_out", "ii", "",
@@ -96,23 +107,23 @@ STMTS(stmt_rest, "slot_rest", "iiiii", REST);
 DB_STMT(stmt_line, "slot_line", "iiitti", "",
 	LINE "VALUES (?1, ?2, ?6, ?3, ?4, ?5, 0) ON CONFLICT (name, holder) DO NOTHING");
 
-/* ?1 job   ?2 version   ?3 name   ?4 at   ?5 key   ?6 as above   ?7 rank */
-DB_STMT(stmt_line_job, "slot_line_job", "iiiitii", "",
-	LINE "SELECT ?3, ?1, ?6, ?4, ?5, NULL, ?7 WHERE " FREE_AS_READ
+/* ?1 job   ?2 version   ?3 name   ?4 at   ?5 key   ?6 as above   ?7 rank   ?8 action */
+DB_STMT(stmt_line_job, "slot_line_job", "iiiitiit", "",
+	LINE "SELECT ?3, ?1, ?6, ?4, ?5, ?8, ?7 WHERE " FREE_AS_READ
 	" AND s.version = ?2" /* mutant: line-of-a-job-that-moved -> " AND ?2 > 0" */
 	") ON CONFLICT (name, holder) DO NOTHING");
 
 /* ---- rates ---- */
 
 /* ?1 name   ?2 holder   ?3 max   ?4 per   ?5 how long those go first whose time has come   ?6 which beginning of the holder's   ?7 rank */
-#define TICK(table)                                                                                                    \
+#define TICK(join, due)                                                                                                    \
 	.sql = "INSERT INTO hx_tick (holder, name, nth, at, until) SELECT ?2, ?1, ?6, hx_now_ms(), hx_now_ms() + ?4"    \
 	" WHERE (SELECT count(*) FROM hx_tick t WHERE t.name = ?1 AND t.at > hx_now_ms() - ?4"                         \
 	" AND NOT (t.holder = ?2 AND t.nth = ?6))"                                                                     \
-	" + " WOKEN(table, "2", "?7") " AND r.due_at > hx_now_ms() - ?5)"                                              \
+	" + " WOKEN(join, due, "2", "?7") " AND " due " > hx_now_ms() - ?5)"                                           \
 	" < ?3" /* mutant: rate-not-counted -> " >= 0 AND ?3 > 0" */                                                   \
 	" ON CONFLICT (holder, name, nth) DO UPDATE SET at = hx_tick.at"
-STMTS(stmt_tick, "rate_tick", "iiiiiii", TICK);
+STMTS_OF_ANY(stmt_tick, "rate_tick", "iiiiiii", TICK);
 
 /*
  * Those before it in line come first, `max` of them in each time. So many are counted; who stands further back comes after the one before
@@ -121,17 +132,17 @@ STMTS(stmt_tick, "rate_tick", "iiiiiii", TICK);
 #define PLACES "1000" /* RATE_PLACES_MAX */
 #define BEFORE " FROM hx_slot b WHERE b.name = ?3 AND b.held = 2 AND (b.rank, b.holder) < (?7, ?1)"
 #define PLACE "(SELECT count(*) FROM (SELECT 1" BEFORE " LIMIT " PLACES ") AS before)"
-#define TIME_OF(table, place)                                                                                          \
+#define TIME_OF(place)                                                                                                 \
 	"CASE WHEN " place " < " PLACES " THEN coalesce((SELECT t.at FROM hx_tick t WHERE t.name = ?3"                 \
 	" AND t.at > hx_now_ms() - ?5 ORDER BY t.at LIMIT 1 OFFSET " place " % ?4) + ?5 * (1 + " place                 \
 	" / ?4), hx_now_ms())"                                                                                         \
-	" ELSE (SELECT CASE WHEN l.due_at > hx_now_ms() THEN l.due_at + ?5 / ?4 ELSE hx_now_ms() + 1000 END FROM " table " l"  \
-	" WHERE l.subject = (SELECT b.holder" BEFORE " ORDER BY b.rank DESC, b.holder DESC LIMIT 1)) END"
+	" ELSE (SELECT CASE WHEN " DUE_BOTH " > hx_now_ms() THEN " DUE_BOTH " + ?5 / ?4 ELSE hx_now_ms() + 1000 END"   \
+	" FROM (SELECT b.holder" BEFORE " ORDER BY b.rank DESC, b.holder DESC LIMIT 1) f" JOIN_BOTH ") END"
 
 /* ?1 run   ?2 version   ?3 name   ?4 max   ?5 per   ?6 when its time is over   ?7 rank */
 #define REST_RATE(table)                                                                                               \
-	.sql = "UPDATE " table " SET due_at = CASE WHEN ?6 > hx_now_ms() AND ?6 < " TIME_OF(table, PLACE)              \
-	" THEN ?6 ELSE " TIME_OF(table, PLACE) " END WHERE subject = ?1 AND " FREE_AS_READ                             \
+	.sql = "UPDATE " table " SET due_at = CASE WHEN ?6 > hx_now_ms() AND ?6 < " TIME_OF(PLACE)              \
+	" THEN ?6 ELSE " TIME_OF(PLACE) " END WHERE subject = ?1 AND " FREE_AS_READ                             \
 	" AND s.version = ?2" /* mutant: rate-rest-version -> " AND ?2 > 0" */                                         \
 	")"
 STMTS(stmt_rest_rate, "rate_rest", "iiiiiii", REST_RATE);
@@ -192,9 +203,9 @@ void slot_take(struct unit *unit, const struct slot *slot, int64_t holder, int64
 		 db_int(slot->rank));
 }
 
-static bool is_one_of(const struct db_stmt *stmt, const struct db_stmt *both)
+static bool is_one_of(const struct db_stmt *stmt, const struct db_stmt *any)
 {
-	return stmt == &both[SLOT_OF_RUN] || stmt == &both[SLOT_OF_JOB];
+	return stmt == &any[SLOT_OF_RUN] || stmt == &any[SLOT_OF_JOB] || stmt == &any[SLOT_OF_CALL];
 }
 
 int64_t slot_full(const struct unit *unit, const struct unit_result *result)
@@ -207,19 +218,45 @@ int64_t slot_full(const struct unit *unit, const struct unit_result *result)
 }
 
 /* A limit that is gone lets all go that waited for it. */
+static void wake_in(struct unit *unit, const struct slot *slot, int of)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_wake[of], db_int(slot->name), db_int(slot->max ? slot->max : INT32_MAX));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_look[of], db_int(slot->name),
+		 db_int(SLOT_LOOK_FIRST_MS)); /* mutant: slot-look-late -> db_int(SLOT_LOOK_MS)); */
+}
+
+/* In the line of an action that may be more than there is room for; who comes too late stands there as before. */
 static void wake_first(struct unit *unit, const struct slot *slot)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_wake[slot->of], db_int(slot->name), db_int(slot->max ? slot->max : INT32_MAX));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_look[slot->of], db_int(slot->name),
-		 db_int(SLOT_LOOK_FIRST_MS)); /* mutant: slot-look-late -> db_int(SLOT_LOOK_MS)); */
-	if (slot->of == SLOT_OF_RUN)
-		unit_wake(unit, RUN_TOPIC); /* whoever lets go of a job's offers it to the workers of its queue */
+	if (slot->of != SLOT_OF_JOB) {
+		wake_in(unit, slot, SLOT_OF_RUN);
+		unit_wake(unit, RUN_TOPIC);
+	}
+	if (slot->of != SLOT_OF_RUN)
+		wake_in(unit, slot, SLOT_OF_JOB); /* mutant: call-wakes-runs-alone -> ; */
+	if (slot->of == SLOT_OF_CALL)
+		unit_wake(unit, JOB_TOPIC); /* whoever lets go of a queue's offers it to the workers */
 }
 
 void slot_release(struct unit *unit, const struct slot *slot, int64_t holder)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_drop, db_int(slot->name), db_int(holder)); /* mutant: slot-kept */
 	wake_first(unit, slot);                                                   /* mutant: slot-wakes-nobody */
+}
+
+DB_STMT(stmt_read_held, "slot_read_held", "i", "ii",
+	"SELECT w.name, w.bound FROM hx_slot w WHERE w.holder = ?1 AND w.held = 1 ORDER BY w.name LIMIT 1");
+
+void slot_read_held(struct unit *unit, int64_t holder)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_held, db_int(holder));
+}
+
+struct slot slot_held(const struct db_rows *rows)
+{
+	if (!rows->n)
+		return (struct slot){0};
+	return (struct slot){.name = db_cell(rows, 0, 0)->i, .max = db_cell(rows, 0, 1)->i, .of = SLOT_OF_CALL};
 }
 
 void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t version, int64_t times_out_at,
@@ -234,16 +271,24 @@ void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t 
 	wake_first(unit, slot); /* mutant: slot-free-meanwhile */
 }
 
-static void line_up_job(struct unit *unit, int64_t name, struct slice key, const struct slot_waiter *w, int64_t held,
-			int64_t at_ms)
+/* Which line: a slot, or a time. */
+struct line {
+	int64_t name, held;
+	struct slice key, action;
+};
+
+static void line_up_job(struct unit *unit, const struct line *line, const struct slot_waiter *w, int64_t at_ms)
 {
-	UNIT_ADD(unit, UNIT_ANY, &stmt_line_job, db_int(w->subject), db_int(w->version), db_int(name), db_int(at_ms),
-		 db_text(shown(key)), db_int(held), db_int(w->rank));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_line_job, db_int(w->subject), db_int(w->version), db_int(line->name),
+		 db_int(at_ms), db_text(shown(line->key)), db_int(line->held), db_int(w->rank),
+		 db_optional(line->action));
 }
 
 void slot_wait_jobs(struct unit *unit, const struct slot *slot, const struct slot_waiter *waiters, size_t n,
 		    int64_t at_ms)
 {
+	struct line line = {slot->name, 0, slot->key, slot->action};
+
 	ASSERT(n <= SLOT_WAITERS_MAX);
 	for (size_t i = 0; i < n; i++)
 		unit_touch(unit, waiters[i].subject);
@@ -251,7 +296,7 @@ void slot_wait_jobs(struct unit *unit, const struct slot *slot, const struct slo
 	for (size_t i = 0; i < n; i++) {
 		UNIT_ADD(unit, UNIT_ANY, &stmt_rest[SLOT_OF_JOB], db_int(waiters[i].subject),
 			 db_int(waiters[i].version), db_int(SLOT_LOOK_MS), db_null(), db_int(slot->name));
-		line_up_job(unit, slot->name, slot->key, &waiters[i], 0, at_ms);
+		line_up_job(unit, &line, &waiters[i], at_ms);
 	}
 	wake_first(unit, slot);
 }
@@ -297,6 +342,8 @@ void rate_wait(struct unit *unit, const struct rate *rate, int64_t run, int64_t 
 void rate_wait_jobs(struct unit *unit, const struct rate *rate, const struct slot_waiter *waiters, size_t n,
 		    int64_t at_ms)
 {
+	struct line line = {rate->name, 2, rate->key, rate->action};
+
 	ASSERT(n <= SLOT_WAITERS_MAX);
 	for (size_t i = 0; i < n; i++)
 		unit_touch(unit, waiters[i].subject);
@@ -305,8 +352,10 @@ void rate_wait_jobs(struct unit *unit, const struct rate *rate, const struct slo
 		UNIT_ADD(unit, UNIT_ANY, &stmt_rest_rate[SLOT_OF_JOB], db_int(waiters[i].subject),
 			 db_int(waiters[i].version), db_int(rate->name), db_int(rate->max), db_int(rate->per_ms),
 			 db_null(), db_int(waiters[i].rank));
-		line_up_job(unit, rate->name, rate->key, &waiters[i], 2, at_ms);
+		line_up_job(unit, &line, &waiters[i], at_ms);
 	}
+	if (rate->of == SLOT_OF_CALL)
+		unit_wake(unit, JOB_TOPIC);
 }
 
 void rate_line(struct unit *unit, const struct rate *rate, int64_t run, int64_t at_ms)
@@ -348,6 +397,22 @@ void bounds_take(struct unit *unit, const struct bounds *bounds, int64_t holder,
 		slot_lock(unit, &bounds->slot);
 		slot_take(unit, &bounds->slot, holder, at_ms); /* mutant: turn-without-a-slot -> ; */
 	}
+}
+
+/* It stands in one line at a time: who waits for its time has no place in that of the slot, nor the other way round. */
+void bounds_wait_jobs(struct unit *unit, const struct bounds *bounds, int64_t full, const struct slot_waiter *waiters,
+		      size_t n, int64_t at_ms)
+{
+	if (full == bounds->rate.name) {
+		ASSERT(n == 1 || !bounds->slot.name);
+		rate_wait_jobs(unit, &bounds->rate, waiters, n, at_ms);
+		if (bounds->slot.name)
+			slot_step_out(unit, &bounds->slot, waiters[0].subject); /* mutant: job-woken-in-vain -> ; */
+		return;
+	}
+	for (size_t i = 0; i < n && bounds->rate.name; i++)
+		rate_leave(unit, waiters[i].subject); /* mutant: job-in-two-lines -> ; */
+	slot_wait_jobs(unit, &bounds->slot, waiters, n, at_ms);
 }
 
 void rate_scan_expired(struct unit *unit, int64_t age_ms, int64_t limit)

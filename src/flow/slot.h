@@ -26,10 +26,12 @@
  * time, in a line of its own (held = 2): the first in it is due when the oldest tick no longer counts. Nobody has to be woken. Ticks that
  * do not count any more are swept (rate_scan_expired), so that keys which nobody uses again leave nothing.
  *
- * A limit is of a workflow, of an action (slot.action) or of a queue. Of an action it is held by the run whose step calls it, from the unit
- * that begins the attempt to the unit that records its outcome; while a probe asks what became of it, it is held on. Of a queue it is held by
- * a job (job_limit.c), from its claim to its end. When who stands in line is due says hx_run.due_at or hx_job.due_at: that is all the
- * difference (slot.of). In line the lower rank comes first, then the older one; runs have none, jobs one by their priority.
+ * A limit is of a workflow, of an action (slot.action) or of a queue. Of an action it is held by who calls it (call_limit.h), from the unit
+ * that begins the attempt to the unit that records its outcome; while a probe asks what became of it, it is held on: by the run whose step
+ * calls it, by the job of an after-effect, by the entity whose step has a claim. The first two stand in one line; whoever fires a step of an
+ * entity waits for the answer, and stands in none. Of a queue it is held by a job (job_limit.c), from its claim to its end. When who stands
+ * in line is due says hx_run.due_at or hx_job.due_at: that is all the difference (slot.of). In line the lower rank comes first, then the
+ * older one; runs and after-effects have none, jobs of a queue one by their priority.
  *
  * Invariants (the simulator checks each of them on every edge):
  *  L1  Never more than `max` rows of one name are held.
@@ -52,8 +54,8 @@
 
 #define SLOT_WAITERS_MAX 8 /* that stand in line by one unit */
 
-/* Who holds a slot. */
-enum { SLOT_OF_RUN, SLOT_OF_JOB };
+/* Who stands in its line: runs, jobs, or, where it is an action's, both. */
+enum { SLOT_OF_RUN, SLOT_OF_JOB, SLOT_OF_CALL };
 
 struct slot {
 	int64_t name;        /* below 0; 0: there is no limit */
@@ -79,6 +81,9 @@ void slot_take(struct unit *unit, const struct slot *slot, int64_t holder, int64
 int64_t slot_full(const struct unit *unit, const struct unit_result *result);
 /* After the lock: the holder has none any more, nor waits for one. */
 void slot_release(struct unit *unit, const struct slot *slot, int64_t holder);
+/* What the holder of a call has, for whoever ends its claim: while that lasts, it has no other. name 0: none. */
+void slot_read_held(struct unit *unit, int64_t holder);
+struct slot slot_held(const struct db_rows *rows);
 /* A whole unit: a run that nobody holds stands in line. LOST: it was moved since. times_out_at: 0: never. */
 void slot_wait(struct unit *unit, const struct slot *slot, int64_t run, int64_t version, int64_t times_out_at,
 	       int64_t at_ms);
@@ -108,6 +113,9 @@ struct bounds bounds_of(const struct limits *limits, const char *const kinds[2],
 			struct slice name, limit_key_fn *key, struct slice input, struct arena *arena);
 /* Takes both, before what is claimed. LOST: see slot_full(). */
 void bounds_take(struct unit *unit, const struct bounds *bounds, int64_t holder, int64_t nth, int64_t at_ms);
+/* A whole unit: jobs that wait for the one of both that was full. It cannot lose. With both there is one job to a unit that waits for its time. */
+void bounds_wait_jobs(struct unit *unit, const struct bounds *bounds, int64_t full, const struct slot_waiter *waiters,
+		      size_t n, int64_t at_ms);
 
 /* Takes the lock, too. LOST: it is too early. nth: which beginning of this holder it is; the same twice is counted once. */
 void rate_take(struct unit *unit, const struct rate *rate, int64_t holder, int64_t nth);

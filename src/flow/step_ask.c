@@ -42,6 +42,7 @@ const struct task_shape step_shape = SHAPE(struct entity_step, NULL,
 	PART(IGNORED, struct entity_step, updated_at), /* of the stamp, for who asked */
 	PART(SLICE, struct entity_step, workspace, name, requester, input, sender, address),
 	PART(SLICE, struct entity_step, key),
+	PART_WITH(INNER, struct entity_step, bounds, &bounds_shape),
 	PART(KEY, struct entity_step, call_key),
 	PART(SLICE, struct entity_step, body, effect_payload),
 	PART(FRESH, struct entity_step, effect_ids),

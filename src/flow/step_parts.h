@@ -112,10 +112,13 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 
 /* ---- units ---- */
 
+#define STEP_LINE_SLOT 1 /* of the read of RECOVER: what the claim has of its action's limits */
+
 void step_build_read(const struct entity_step *s, struct unit *unit);
 void step_build_claim(const struct entity_step *s, struct unit *unit);
 void step_build_note(const struct entity_step *s, struct unit *unit);
 void step_build_release(const struct entity_step *s, struct unit *unit);
+void step_build_hold(const struct entity_step *s, struct unit *unit);
 void step_build_answer(const struct entity_step *s, struct unit *unit);
 void step_build_change(const struct entity_step *s, struct unit *unit);
 void step_build_recover(const struct entity_step *s, struct unit *unit);

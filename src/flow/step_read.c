@@ -3,6 +3,7 @@
  * janitors and people: which step holds the claim. See entity_step.h for the states, step_kept.c for the call.
  */
 #include "base/excerpt.h"
+#include "flow/call_limit.h"
 #include "flow/step_parts.h"
 #include "model/text.h"
 
@@ -98,6 +99,31 @@ static bool lost_for_good(struct entity_step *s)
 	return lost;
 }
 
+static const struct action *action_in_force(const struct entity_step *s, const char *name)
+{
+	const struct workflow *w = step_workflow(s);
+
+	for (size_t i = 0; i < w->actions_n; i++)
+		if (strcmp(w->actions[i].name, name) == 0)
+			return &w->actions[i];
+	return NULL;
+}
+
+/* By the version that the call is made by, as its address is. */
+static void find_bounds(struct entity_step *s)
+{
+	const struct action *action = s->call->action;
+
+	s->bounds = (struct bounds){0};
+	if (action && limits_are_set(&action->limits))
+		s->bounds = call_bounds(&(struct call_of){.workspace = s->workspace,
+							  .workflow = slice_str(step_workflow(s)->name),
+							  .action = action,
+							  .in_force = action_in_force(s, action->name),
+							  .input = s->input},
+					s->arena);
+}
+
 static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)
 {
 	const char *words = NULL;
@@ -129,6 +155,7 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 		return;
 	step_make_key(s);
 	if (s->view->claim_into) {
+		find_bounds(s);
 		s->asked = answer->mono;
 		step_go(s, STEP_CLAIMING, answer);
 	} else {
@@ -207,6 +234,7 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 	}
 	s->acted = true;
 	if (s->rq->mode == STEP_RECOVER) {
+		s->bounds.slot = slot_held(&rows[STEP_LINE_SLOT]); /* mutant: probed-keeps-its-slot -> ; */
 		s->asked = answer->mono;
 		step_go(s, STEP_RECOVERING, answer);
 	} else {

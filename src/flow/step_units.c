@@ -78,6 +78,21 @@ static void add_attributes(const struct entity_step *s, struct unit *unit)
 		attributes_of_entity_set(unit, s->subject, s->rq->ref.machine->kind, s->attributes);
 }
 
+/* Last, so that nobody waits for its name longer than for the commit. */
+static void take_slot(const struct entity_step *s, struct unit *unit)
+{
+	if (s->bounds.slot.name || s->bounds.rate.name) /* mutant: step-beyond-its-limit -> if (0) */
+		bounds_take(unit, &s->bounds, s->subject, /* nth= */ s->stamp.op, s->stamp.at.ms);
+}
+
+static void leave_slot(const struct entity_step *s, struct unit *unit)
+{
+	if (!s->claimed || !s->bounds.slot.name)
+		return;
+	slot_lock(unit, &s->bounds.slot);
+	slot_release(unit, &s->bounds.slot, s->subject); /* mutant: step-keeps-its-slot -> ; */
+}
+
 void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = step_units_call_of(s);
@@ -90,6 +105,7 @@ void step_build_claim(const struct entity_step *s, struct unit *unit)
 		entity_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s), &call);
 	entity_note_claim(unit, s->subject, &call);
 	add_note(s, unit, slice_of(NULL, 0));
+	take_slot(s, unit);
 }
 
 void step_build_release(const struct entity_step *s, struct unit *unit)
@@ -102,6 +118,7 @@ void step_build_release(const struct entity_step *s, struct unit *unit)
 	else
 		subject_release(unit, &s->stamp, &move, s->fence, s->answered);
 	add_note(s, unit, slice_of(NULL, 0));
+	leave_slot(s, unit);
 	if (s->task.code == HX_OK && s->rq->along) /* a person asked for it; otherwise it is a step that failed */
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
@@ -124,6 +141,7 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 	add_attributes(s, unit);
 	add_note(s, unit, s->output);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
+	leave_slot(s, unit);
 	if (step_is_sql(s)) {
 		unit_for(unit, s->rq->ref.workspace);
 		sql_action_add(unit, &s->rq->ref.machine->sql[s->view->action - step_workflow(s)->actions],
@@ -151,16 +169,26 @@ void step_build_note(const struct entity_step *s, struct unit *unit)
 
 void step_build_read(const struct entity_step *s, struct unit *unit)
 {
-	if (s->rq->mode == STEP_RECOVER)
+	if (s->rq->mode == STEP_RECOVER) {
 		entity_read_subject(unit, s->rq->subject);
-	else
-		entity_read(unit, &s->rq->ref);
+		ASSERT(unit->lines_n == STEP_LINE_SLOT);
+		slot_read_held(unit, s->rq->subject);
+	} else {
+		entity_read(unit, &s->rq->ref); /* what is held for a person has none */
+	}
 }
 
 void step_build_recover(const struct entity_step *s, struct unit *unit)
 {
 	subject_take_over(unit, &s->stamp, s->subject, s->view->claim_into, s->fence, step_lease_ms(s));
 	add_note(s, unit, slice_of(NULL, 0));
+}
+
+/* A person may take days: who waits holds none. */
+void step_build_hold(const struct entity_step *s, struct unit *unit)
+{
+	subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
+	leave_slot(s, unit);
 }
 
 void step_build_answer(const struct entity_step *s, struct unit *unit)

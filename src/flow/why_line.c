@@ -1,6 +1,8 @@
 /* What stands in line for a slot, or for its time: see why.h. */
 #include "flow/why.h"
 
+#include "flow/job.h"
+
 /* What waits for a slot, or for its time: of what the limit is, and what there is one of. */
 struct in_line {
 	bool rate;
@@ -75,15 +77,16 @@ void why_job_line(struct why *why, const struct db_rows *rows)
 {
 	struct slice key = db_cell(rows, 0, WHY_CELL_LINE_KEY)->s;
 	bool rate = db_cell(rows, 0, WHY_CELL_LINE)->i == 2;
+	bool of_action = slice_is(db_cell(rows, 0, WHY_CELL_QUEUE)->s, JOB_QUEUE_AFTER_EFFECTS);
 
 	add_line(why, rate ? WHY_JOB_TIMER : WHY_JOB_LIMIT,
 		 &(struct in_line){
 			 .rate = rate,
 			 .due_at = db_cell(rows, 0, WHY_CELL_DUE_AT)->i,
-			 .of = "queue",
-			 .name = db_cell(rows, 0, WHY_CELL_QUEUE)->s,
-			 .one = "job",
-			 .at = "at work",
+			 .of = of_action ? "action" : "queue",
+			 .name = db_cell(rows, 0, of_action ? WHY_CELL_ACTION : WHY_CELL_QUEUE)->s,
+			 .one = of_action ? "call" : "job",
+			 .at = of_action ? "under way" : "at work",
 			 .key = slice_is(key, "null") ? slice_of(NULL, 0) : key,
 			 .held = db_cell(rows, 0, WHY_CELL_LINE_HELD)->i,
 			 .before = db_cell(rows, 0, WHY_CELL_LINE_BEFORE)->i,

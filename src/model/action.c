@@ -390,8 +390,7 @@ void action_read_effects(const struct reader *r, const struct json_node *node, c
 	{
 		const struct action *action = action_reference(r, element, what);
 
-		if (action && !refuse(r, element, what, action) &&
-		    !action_refuse_limited(r, element, what, action, "after-effects are not counted"))
+		if (action && !refuse(r, element, what, action))
 			add_once(r, element, what, action, list, n);
 	}
 }

@@ -227,6 +227,27 @@ static void check_on_unknown(struct rules *x, enum claim_form form)
 		       excerpt_of(slice_str(view->action->name)).text);
 }
 
+/* A slot is the claim's, and a tick is counted with it (flow/call_limit.h). */
+static void check_limits(struct rules *x, enum claim_form form)
+{
+	const struct step_view *view = &x->d->steps[x->step].views[x->view];
+	const struct action *action = view->action;
+	size_t line;
+
+	if (!action || !limits_are_set(&action->limits))
+		return;
+	line = draft_value(x->d, x->step, STEP_ACTION, x->view)->at.line;
+	if (form == CLAIM_ABSENT || form == CLAIM_NULL)
+		remark(x, "limits", line,
+		       "action %s has limits, which are counted with a claim, and there is none; declare a claim_state",
+		       excerpt_of(slice_str(action->name)).text);
+	if (action->limits.rate.max && view->on_unknown == UNKNOWN_RETRY)
+		remark(x, "limits", line,
+		       "action %s has a rate, and on_unknown retry calls it again within one claim, which nobody counts; "
+		       "say revert, probe or hold",
+		       excerpt_of(slice_str(action->name)).text);
+}
+
 static void check_view(struct rules *x)
 {
 	const struct step_view *view = &x->d->steps[x->step].views[x->view];
@@ -246,6 +267,7 @@ static void check_view(struct rules *x)
 		check_effect(x, view->validation, STEP_VALIDATION);
 	}
 	check_on_unknown(x, form);
+	check_limits(x, form);
 }
 
 /* ---- all steps ---- */

@@ -91,21 +91,11 @@ static bool refuse_sql(const struct reader *r, const struct json_node *node, con
 	return true;
 }
 
-/* Whoever fires a step waits for its answer: there is no line to stand in. */
-static void refuse_limited(const struct reader *r, const struct json_node *node, const char *what,
-			   const struct action *action)
-{
-	if (action)
-		(void)action_refuse_limited(r, node, what, action,
-					    "a step of an entity stands in no line: limits are for actions of runs");
-}
-
 static void read_action(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct step_view *view = ret;
 
 	view->action = action_reference(r, node, field->name);
-	refuse_limited(r, node, field->name, view->action);
 }
 
 static void read_validation(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
@@ -114,7 +104,10 @@ static void read_validation(const struct reader *r, const struct json_node *node
 
 	view->validation = action_reference(r, node, field->name);
 	(void)refuse_sql(r, node, field->name, "a validation comes before the action", view->validation);
-	refuse_limited(r, node, field->name, view->validation);
+	if (view->validation)
+		(void)action_refuse_limited(
+			r, node, field->name, view->validation,
+			"a validation is not counted: it is the action's slot that the claim takes");
 }
 
 static bool refuse_sql_effect(const struct reader *r, const struct json_node *node, const char *what,

@@ -32,7 +32,7 @@ static void write_fields(const struct problem *problem, struct arena *arena, str
 	if (!fields)
 		return;
 	fields[n++] = (struct wire_field){slice_str("Content-Type"), slice_str("application/problem+json")};
-	if (after_s == 0 && (answer->status == 409 || answer->status == 503))
+	if (after_s == 0 && (answer->status == 409 || answer->status == 429 || answer->status == 503))
 		after_s = problem->code == HX_RESPONSE_NOT_STORED ? PROBLEM_RETRY_LATE_S : PROBLEM_RETRY_AFTER_S;
 	if (after_s > 0)
 		fields[n++] = (struct wire_field){slice_str("Retry-After"),

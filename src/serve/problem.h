@@ -4,7 +4,7 @@
  *	{"type":"urn:hapax:problem:CLAIM_FAILED","title":"another operation is already in progress",
  *	 "status":409,"detail":"invoice 7 is being closed","code":"CLAIM_FAILED"}
  *
- * 409 and 503 carry Retry-After.
+ * 409, 429 and 503 carry Retry-After.
  */
 #pragma once
 

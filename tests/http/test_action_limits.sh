@@ -54,7 +54,8 @@ def define(dir, service, limits, **step):
 
 
 def served(dir):
-	return Server(dir, "serve", *(["--db", os.environ["STORE"]] if os.environ.get("STORE") else []), "--workflows", "flows")
+	write(dir / "hapax.json", {"modules": {"bill": {"janitor": {}}}})
+	return Server(dir, "serve", *(["--db", os.environ["STORE"]] if os.environ.get("STORE") else []), "--workflows", "flows", "--config", "hapax.json")
 
 
 def start(hapax, customer):
@@ -127,6 +128,61 @@ def test_every_attempt_counts(dir):
 		# Seen by the service, each a little later than it was counted.
 		assert all(b - a > 0.7 for a, b in zip(begun, begun[2:])), begun
 		assert begun[-1] - begun[0] > 3.5, begun
+
+
+def jobs(hapax, action):
+	return [j for j in hapax.json("GET", "/api/v1/jobs", status=200)["items"] if j["action"] == action]
+
+
+def entity(dir, service, **limits):
+	call = {"kind": "http", "url": service.url, "effect": "keyed"}
+	workflow = "bill" if "step" in limits else "note"
+	write(dir / f"flows/{workflow}.json", {
+		"workflow": workflow, "kind": "entity", "status_types": ["open", *(["closing"] if "step" in limits else []), "closed"], "initial_status": "open",
+		"actions": {"close": {**call, "limits": limits.get("step", {})}, "mail": {**call, "limits": limits.get("effect", {})}},
+		"steps": [{"step_id": 1, "step_key": "close", "status": "open", "successful_state": "closed", **(
+			{"claim_state": ["closing", "open"], "action": "close"} if "step" in limits else {"success_after_effect": ["mail"]})}]})
+
+
+def fire(hapax, name, customer, workflow="bill"):
+	return hapax.call("POST", f"/api/v1/entities/{workflow}/{name}/steps/close", {"input": {"customer": customer}})
+
+
+def test_after_effects_stand_in_line(dir):
+	service = Service()
+	entity(dir, service, effect={"concurrency": {"by": ".input.customer", "max": 1}})
+	with served(dir) as hapax:
+		for n, customer in enumerate("aaab"):
+			hapax.json("POST", "/api/v1/entities/note", {"id": f"e{n}"}, status=201)
+			assert fire(hapax, f"e{n}", customer, "note")[0] == 200
+		until(lambda: service.now["a"] == 1 and service.now["b"] == 1, "a call of each customer")
+		until(lambda: sum("in line" in json.dumps(why(hapax, j["id"])) for j in jobs(hapax, "mail")) == 2, "two to stand in line")
+		words = " ".join(json.dumps(why(hapax, j["id"])).replace('\\"', '"') for j in jobs(hapax, "mail"))
+		assert 'waits for a slot: 1 call of the action "mail" is under way for "a", and that is its limit; 0 are before' in words, words
+		service.open.set()
+		until(lambda: all(j["status"] == "COMPLETED" for j in jobs(hapax, "mail")), "all to be delivered")
+		assert service.most["a"] == 1 and len(service.begun["a"]) == 3, service.begun
+		assert "hapax_jobs_in_line_total 0\n" not in hapax.call("GET", "/metrics")[2].decode()
+
+
+def test_a_step_of_an_entity_is_refused(dir):
+	service = Service()
+	entity(dir, service, step={"concurrency": {"by": ".input.customer", "max": 1}, "rate": {"max": 3, "per": "1h"}})
+	with served(dir) as hapax:
+		for n in range(4):
+			hapax.json("POST", "/api/v1/entities/bill", {"id": f"e{n}"}, status=201)
+		first = threading.Thread(target=fire, args=(hapax, "e0", "a"))
+		first.start()
+		until(lambda: service.now["a"] == 1, "the first call")
+		status, headers, body = fire(hapax, "e1", "a")
+		assert status == 429 and json.loads(body)["code"] == "LIMITED" and "Retry-After: 1\r\n" in headers + "\r\n", (status, headers, body)
+		assert hapax.json("GET", "/api/v1/entities/bill/e1", status=200)["status"] == "open"
+		service.open.set()
+		first.join()
+		assert fire(hapax, "e1", "a")[0] == 200 and fire(hapax, "e2", "b")[0] == 200
+		status, headers, body = fire(hapax, "e3", "c") # 3 were begun; the one that was refused is not counted
+		assert status == 429 and b"rate" in body and "Retry-After: 1200\r\n" in headers + "\r\n", (status, headers, body)
+		assert service.most["a"] == 1 and not service.begun["c"], service.begun
 
 
 def test_what_is_refused(dir):

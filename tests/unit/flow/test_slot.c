@@ -52,15 +52,26 @@ static enum unit_verdict waits(struct world *w, const struct slot *of, int64_t r
 	return world_run(w);
 }
 
-static int64_t due_in(struct world *w, int64_t run)
+static int64_t due_of(struct world *w, const struct db_stmt *stmt, int64_t subject)
 {
-	static const struct db_stmt stmt = {
-		.name = "test_slot_due", .sql = "SELECT due_at FROM hx_run WHERE subject = ?1", .in = "i", .out = "i"};
-
 	unit_init(&w->unit, 0);
-	UNIT_ADD(&w->unit, UNIT_ANY, &stmt, db_int(run));
+	UNIT_ADD(&w->unit, UNIT_ANY, stmt, db_int(subject));
 	assert_int_equal(world_run(w), UNIT_WON);
 	return world_int(w, 0, 0) - w->clock.wall.ms;
+}
+
+static int64_t due_in(struct world *w, int64_t run)
+{
+	DB_STMT(stmt, "test_slot_due", "i", "i", "SELECT due_at FROM hx_run WHERE subject = ?1");
+
+	return due_of(w, &stmt, run);
+}
+
+static int64_t job_due_in(struct world *w, int64_t job)
+{
+	DB_STMT(stmt, "test_slot_job_due", "i", "i", "SELECT due_at FROM hx_job WHERE subject = ?1");
+
+	return due_of(w, &stmt, job);
 }
 
 static void as_many_as_there_are(void **state)
@@ -109,6 +120,35 @@ static void the_oldest_in_line_is_woken(void **state)
 	lets_go(w, &slot, 2); /* two are free, and the first one has not come yet */
 	assert_int_equal(due_in(w, 4), 0);
 	assert_int_equal(due_in(w, 5), SLOT_LOOK_FIRST_MS);
+}
+
+/* Of an action: a run may stand before the job of an after-effect, and after it. Whoever lets go wakes both kinds. */
+static void runs_and_jobs_stand_in_one_line(void **state)
+{
+	static const struct slot call = {
+		.name = -8, .max = 1, .key = {"null", 4}, .action = {"mail", 4}, .of = SLOT_OF_CALL};
+	struct slot_waiter job = {.subject = 9, .version = 1};
+	struct world *w = *state;
+	struct stamp stamp;
+
+	make_runs(w, 2);
+	world_create(w, 9, "AVAILABLE");
+	guards_script(
+		w,
+		"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
+		" VALUES (9, 'default', 'after-effects', 'ship', 'mail', 'k', '{}', 1, 1)");
+	assert_true(takes(w, &call, 1));
+	stamp = world_begin(w);
+	slot_wait_jobs(&w->unit, &call, &job, 1, stamp.at.ms);
+	assert_int_equal(world_run(w), UNIT_WON);
+	assert_false(takes(w, &call, 2));
+	lets_go(w, &call, 1);
+	MUST_HOLD(job_due_in(w, 9) == 0, "a job in line is not told that a call has ended");
+	assert_true(takes(w, &call, 9));
+	assert_false(takes(w, &call, 2));
+	assert_int_equal(waits(w, &call, 2, 1, 0), UNIT_WON);
+	lets_go(w, &call, 9);
+	assert_int_equal(due_in(w, 2), 0);
 }
 
 /* Should whoever lets go pass it over, because its row is written just then. */
@@ -345,19 +385,13 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(as_many_as_there_are),
-		TEST(a_lower_number_takes_nothing_away),
-		TEST(the_oldest_in_line_is_woken),
-		TEST(the_first_in_line_looks_soon),
-		TEST(a_limit_that_is_gone_wakes_all),
-		TEST(a_slot_that_is_free_by_then),
-		TEST(in_line_no_longer_than_its_time),
-		TEST(who_was_woken_goes_first),
-		TEST(so_many_in_a_time),
-		TEST(each_attempt_counts),
-		TEST(what_counts_no_more_is_swept),
-		cmocka_unit_test(whose_slot_it_is),
-		TEST(who_stands_far_back_comes_after_the_one_before),
+		TEST(as_many_as_there_are),         TEST(a_lower_number_takes_nothing_away),
+		TEST(the_oldest_in_line_is_woken),  TEST(runs_and_jobs_stand_in_one_line),
+		TEST(the_first_in_line_looks_soon), TEST(a_limit_that_is_gone_wakes_all),
+		TEST(a_slot_that_is_free_by_then),  TEST(in_line_no_longer_than_its_time),
+		TEST(who_was_woken_goes_first),     TEST(so_many_in_a_time),
+		TEST(each_attempt_counts),          TEST(what_counts_no_more_is_swept),
+		cmocka_unit_test(whose_slot_it_is), TEST(who_stands_far_back_comes_after_the_one_before),
 	};
 
 	ONLY_THE_NAMED(argc, argv);

@@ -121,6 +121,43 @@ static void refused_of_actions(void **state)
 	refused_of_action(of_action("'noop'", "{}"), "\"limits\" does not belong to an action of kind noop");
 }
 
+/* ---- of entities ---- */
+
+/* limits: of the action "x"; step: what its step says besides. */
+static const struct workflow *of_entity(const char *limits, const char *step)
+{
+	return parse(text_printf(
+		&arena,
+		"{ 'workflow': 'w', 'kind': 'entity', 'status_types': ['a', 'b', 'c'], 'initial_status': 'a',\n"
+		"'actions': { 'x': { 'kind': 'http', 'url': 'http://h/', 'effect': 'keyed', 'limits': %s } },\n"
+		"'steps': [{ 'step_id': 1, 'step_key': 's', 'status': 'a', 'successful_state': 'c'%s }] }",
+		limits, step));
+}
+
+static void refused_of_entity(const char *limits, const char *step, const char *words)
+{
+	assert_null(of_entity(limits, step));
+	if (!strstr(printed.p, words))
+		fail_msg("%s\nis not said, but\n%s", words, printed.p);
+}
+
+#define SLOTS "{ 'concurrency': { 'max': 2 } }"
+#define TIMES "{ 'rate': { 'max': 2, 'per': '1s' } }"
+#define CLAIMS ", 'claim_state': ['b', 'a']"
+
+static void of_entities(void **state)
+{
+	(void)state;
+	assert_non_null(of_entity(SLOTS, CLAIMS ", 'action': 'x'"));
+	assert_non_null(of_entity(SLOTS, CLAIMS ", 'action': 'x', 'on_unknown': 'retry'"));
+	assert_non_null(of_entity(TIMES, CLAIMS ", 'action': 'x'"));
+	assert_non_null(of_entity(TIMES, ", 'success_after_effect': ['x']"));
+	refused_of_entity(SLOTS, ", 'action': 'x'", "x has limits, which are counted with a claim, and there is none");
+	refused_of_entity(TIMES, ", 'claim_state': null, 'action': 'x'", "counted with a claim");
+	refused_of_entity(TIMES, CLAIMS ", 'action': 'x', 'on_unknown': 'retry'", "which nobody counts");
+	refused_of_entity(SLOTS, CLAIMS ", 'validation': 'x'", "a validation is not counted");
+}
+
 /* A part does the work of the run around it. */
 static void parts_have_them(void **state)
 {
@@ -158,8 +195,10 @@ static void keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		model_test(what_they_have),     model_test(what_is_refused), model_test(of_actions),
-		model_test(refused_of_actions), model_test(parts_have_them), model_test(keys),
+		model_test(what_they_have), model_test(what_is_refused),
+		model_test(of_actions),     model_test(refused_of_actions),
+		model_test(of_entities),    model_test(parts_have_them),
+		model_test(keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
