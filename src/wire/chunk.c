@@ -28,12 +28,14 @@ static const char *take_size(struct chunk_decoder *d, char c)
 	return NULL;
 }
 
-static const char *take_extension(struct chunk_decoder *d, char c)
+/* Bytes of one class, until the one that ends them. */
+static const char *take_until(struct chunk_decoder *d, char c, char end, enum state next, uint8_t allowed,
+			      const char *wrong)
 {
-	if (c == '\r')
-		d->state = SIZE_LF;
-	else if (!char_is(c, CHAR_EXTENSION))
-		return "a chunk extension has a byte that is not allowed";
+	if (c == end)
+		d->state = next;
+	else if (!char_is(c, allowed))
+		return wrong;
 	return NULL;
 }
 
@@ -45,24 +47,6 @@ static const char *take_line_start(struct chunk_decoder *d, char c)
 		d->state = NAME;
 	else
 		return "a trailer line does not begin with a field name";
-	return NULL;
-}
-
-static const char *chunk_take_name(struct chunk_decoder *d, char c)
-{
-	if (c == ':')
-		d->state = VALUE;
-	else if (!char_is(c, CHAR_TOKEN))
-		return "a trailer line has no colon after its field name";
-	return NULL;
-}
-
-static const char *chunk_take_value(struct chunk_decoder *d, char c)
-{
-	if (c == '\r')
-		d->state = VALUE_LF;
-	else if (!char_is(c, CHAR_VALUE))
-		return "there is a control character in a trailer";
 	return NULL;
 }
 
@@ -79,7 +63,8 @@ static const char *take_char(struct chunk_decoder *d, char c)
 	case SIZE:
 		return take_size(d, c);
 	case EXTENSION:
-		return take_extension(d, c);
+		return take_until(d, c, '\r', SIZE_LF, CHAR_EXTENSION,
+				  "a chunk extension has a byte that is not allowed");
 	case SIZE_LF:
 		d->digits = 0;
 		return take_exactly(d, c, '\n', d->left > 0 ? DATA : LINE);
@@ -90,9 +75,9 @@ static const char *take_char(struct chunk_decoder *d, char c)
 	case LINE:
 		return take_line_start(d, c);
 	case NAME:
-		return chunk_take_name(d, c);
+		return take_until(d, c, ':', VALUE, CHAR_TOKEN, "a trailer line has no colon after its field name");
 	case VALUE:
-		return chunk_take_value(d, c);
+		return take_until(d, c, '\r', VALUE_LF, CHAR_VALUE, "there is a control character in a trailer");
 	case VALUE_LF:
 		return take_exactly(d, c, '\n', LINE);
 	case END_LF:
