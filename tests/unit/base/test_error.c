@@ -100,6 +100,7 @@ static const char *const pinned[] = {
 	[74] = "STEP_OPEN",
 	[75] = "NOTHING_TO_WAIT_FOR",
 	[76] = "JOURNAL_FULL",
+	[77] = "LIMITED",
 };
 
 static void a_number_stays_what_it_is(void **state)

@@ -102,7 +102,8 @@ static void every_code_has_a_problem(void **state)
 		snprintf(line, sizeof line, "HTTP/1.1 %d %s\r\n", status, status_reason(status));
 		assert_memory_equal(text, line, strlen(line));
 		assert_member(body_of(text), "code", hx_code_name((enum hx_code)code));
-		assert_int_equal(strstr(text, "Retry-After: ") != NULL, status == 409 || status == 503);
+		assert_int_equal(strstr(text, "Retry-After: ") != NULL,
+				 status == 409 || status == 429 || status == 503);
 		assert_member(body_of(text), "detail", hx_code_text((enum hx_code)code));
 	}
 }
