@@ -24,9 +24,13 @@
 DB_STMT(stmt_insert, "job_insert", "ittttttii", "",
 	INTO_JOB("") " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9{from}");
 
-/* In the unit of the claim: out of the index, one more attempt, and by which version it is sent. */
-DB_STMT(stmt_start, "job_start", "ii", "i",
-	"UPDATE hx_job SET due_at = NULL, attempt = attempt + 1, sent_version = ?2{from} WHERE subject = ?1 RETURNING {ord}attempt");
+/*
+ * In the unit of the claim: out of the index, one more attempt, and by which version it is sent. Row: the attempt, and the line that it
+ * stands in still, for a limit that its action does not have any more; 0: in none.
+ */
+DB_STMT(stmt_start, "job_start", "ii", "ii",
+	"UPDATE hx_job SET due_at = NULL, attempt = attempt + 1, sent_version = ?2{from} WHERE subject = ?1 RETURNING {ord}attempt,"
+	" coalesce((SELECT w.name FROM hx_slot w WHERE w.holder = ?1 AND w.held <> 1 LIMIT 1), 0)");
 
 /* In the unit that ends the claim. ?2 NULL: never due again by itself. */
 DB_STMT(stmt_end, "job_end", "iittii", "",
@@ -447,6 +451,13 @@ static void claim_lost(struct job_run *j, const struct answer *answer)
 		task_end(&j->task, HX_CLAIM_FAILED);
 }
 
+/* In its end, as a slot of any number: so all that stand there go on, too. */
+static void leave_line(struct job_run *j, int64_t line)
+{
+	if (line)
+		j->bounds.slot = (struct slot){.name = line, .of = SLOT_OF_CALL};
+}
+
 static void take_claimed(struct job_run *j, const struct answer *answer)
 {
 	const struct db_rows *rows;
@@ -464,6 +475,7 @@ static void take_claimed(struct job_run *j, const struct answer *answer)
 	j->version = db_cell(&rows[0], 0, 0)->i;
 	j->fence = db_cell(&rows[0], 0, 1)->i;
 	j->attempt = db_cell(&rows[2], 0, 0)->i;
+	leave_line(j, db_cell(&rows[2], 0, 1)->i);  /* mutant: line-of-no-limit -> ; */
 	if (j->attempt > j->policy->attempts_max) { /* mutant: attempts-without-end -> if (0) { */
 		go_end(j, answer, JOB_PARKED, 0, slice_str("its workers died, or were stopped, too often"));
 		return;

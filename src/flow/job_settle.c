@@ -16,10 +16,13 @@
 
 /* clang-format off */
 
+/* What it holds; or else the line that it stands in, of a limit that is gone. */
+#define OF_SLOT " FROM hx_slot w WHERE w.holder = s.id ORDER BY (w.held = 1) DESC LIMIT 1"
+
 DB_STMT(stmt_read, "job_settle_read", "i", "titttiiiiiiiiiii",
 	"SELECT {ord}s.status, s.fence, s.owner, j.workspace, j.queue, j.attempt, j.run, j.repeatable,"
 	" j.attempts_max, j.retry_initial_ms, j.retry_max_ms, j.retry_factor, j.jitter, j.in_flight_max,"
-	" (SELECT w.name FROM hx_slot w WHERE w.holder = s.id LIMIT 1), (SELECT w.bound FROM hx_slot w WHERE w.holder = s.id LIMIT 1)"
+	" (SELECT w.name" OF_SLOT "), (SELECT w.bound" OF_SLOT ")"
 	" FROM hx_subject s JOIN hx_job j ON j.subject = s.id{join} WHERE s.id = ?1");
 enum {
 	STATUS, FENCE, OWNER, WORKSPACE, QUEUE, ATTEMPT, RUN, REPEATABLE,

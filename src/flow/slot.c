@@ -151,6 +151,10 @@ STMTS(stmt_rest_rate, "rate_rest", "iiiiiii", REST_RATE);
 
 DB_STMT(stmt_leave, "rate_leave", "i", "", "DELETE FROM hx_slot WHERE holder = ?1 AND held = 2");
 
+/* All lines but these. */
+DB_STMT(stmt_leave_others, "slot_leave_others", "iii", "",
+	"DELETE FROM hx_slot WHERE holder = ?1 AND held <> 1 AND name <> ?2 AND name <> ?3");
+
 /* The holder is a subject of the unit. */
 DB_STMT(stmt_stands, "slot_stands", "ii", "i",
 	"SELECT CAST(1 AS bigint) WHERE ?2 = coalesce((SELECT w.name FROM hx_slot w WHERE w.holder = ?1 AND w.action IS NOT NULL LIMIT 1), 0)");
@@ -388,9 +392,16 @@ struct bounds bounds_of(const struct limits *limits, const char *const kinds[2],
 	return b;
 }
 
+/* Another definition counts by another key, or has no such limit: where it stood by the former one it waits for nothing any more. */
+static void leave_others(struct unit *unit, int64_t holder, int64_t slot, int64_t rate)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_leave_others, db_int(holder), db_int(slot), db_int(rate));
+}
+
 void bounds_take(struct unit *unit, const struct bounds *bounds, int64_t holder, int64_t nth, int64_t at_ms)
 {
 	unit_touch(unit, holder);
+	leave_others(unit, holder, bounds->slot.name, bounds->rate.name); /* mutant: line-of-another-key -> ; */
 	if (bounds->rate.name)
 		rate_take(unit, &bounds->rate, holder, nth); /* mutant: turn-beyond-its-rate -> ; */
 	if (bounds->slot.name) {
@@ -405,13 +416,15 @@ void bounds_wait_jobs(struct unit *unit, const struct bounds *bounds, int64_t fu
 {
 	if (full == bounds->rate.name) {
 		ASSERT(n == 1 || !bounds->slot.name);
+		for (size_t i = 0; i < n; i++)
+			leave_others(unit, waiters[i].subject, full, bounds->slot.name);
 		rate_wait_jobs(unit, &bounds->rate, waiters, n, at_ms);
 		if (bounds->slot.name)
 			slot_step_out(unit, &bounds->slot, waiters[0].subject); /* mutant: job-woken-in-vain -> ; */
 		return;
 	}
-	for (size_t i = 0; i < n && bounds->rate.name; i++)
-		rate_leave(unit, waiters[i].subject); /* mutant: job-in-two-lines -> ; */
+	for (size_t i = 0; i < n; i++)
+		leave_others(unit, waiters[i].subject, full, /* rate= */ 0); /* mutant: job-in-two-lines -> ; */
 	slot_wait_jobs(unit, &bounds->slot, waiters, n, at_ms);
 }
 

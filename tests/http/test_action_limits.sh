@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import server
+import subprocess
 import threading
 import time
 from server import Server, until, write
@@ -144,6 +145,11 @@ def entity(dir, service, **limits):
 			{"claim_state": ["closing", "open"], "action": "close"} if "step" in limits else {"success_after_effect": ["mail"]})}]})
 
 
+def audited(dir):
+	said = subprocess.run([server.HAPAX, "audit", "--db", os.environ.get("STORE") or "sqlite:hapax.db"], cwd=dir, capture_output=True, text=True)
+	assert said.returncode == 0, said.stdout + said.stderr
+
+
 def fire(hapax, name, customer, workflow="bill"):
 	return hapax.call("POST", f"/api/v1/entities/{workflow}/{name}/steps/close", {"input": {"customer": customer}})
 
@@ -163,6 +169,23 @@ def test_after_effects_stand_in_line(dir):
 		until(lambda: all(j["status"] == "COMPLETED" for j in jobs(hapax, "mail")), "all to be delivered")
 		assert service.most["a"] == 1 and len(service.begun["a"]) == 3, service.begun
 		assert "hapax_jobs_in_line_total 0\n" not in hapax.call("GET", "/metrics")[2].decode()
+
+
+def test_a_line_that_is_no_more(dir):
+	service, slot = Service(), {"concurrency": {"by": ".input.customer", "max": 1}}
+	for n, (before, after) in enumerate(((slot, {}), (slot, {"concurrency": {"max": 1}}), (slot, {"rate": {"max": 99, "per": "1h"}}))):
+		service.open.clear()
+		entity(dir, service, effect=before)
+		with served(dir) as hapax:
+			for i in range(3):
+				hapax.json("POST", "/api/v1/entities/note", {"id": f"e{n}-{i}"}, status=201)
+				assert fire(hapax, f"e{n}-{i}", "a", "note")[0] == 200
+			until(lambda: sum("in line" in json.dumps(why(hapax, j["id"])) for j in jobs(hapax, "mail")) == 2, "two to stand in line")
+			entity(dir, service, effect=after)
+			hapax.json("PUT", "/api/v1/definitions/note", json.loads((dir / "flows/note.json").read_text()), status=200)
+			service.open.set()
+			until(lambda: all(j["status"] == "COMPLETED" for j in jobs(hapax, "mail")), "all to be delivered")
+			audited(dir)  # nobody that has ended stands in line
 
 
 def test_a_step_of_an_entity_is_refused(dir):

@@ -28,21 +28,19 @@ static const struct job_policy policy = {.attempts_max = 2, .first_ms = 1000, .m
 
 static struct {
 	struct arena arena;
-	const struct run_definition *definition;
+	const struct run_definition *definition, *other; /* NULL: all nodes know the same */
 	struct sim *sim;
 } fixture;
 
 #define CONCURRENCY "\"concurrency\":{\"by\":\".input.customer\",\"max\":1}"
 #define RATE "\"rate\":{\"by\":\".input.customer\",\"max\":1,\"per\":\"10s\"}"
 
-static void configure(const char *limits)
+static const struct run_definition *definition_of(const char *limits)
 {
+	const struct run_definition *definition;
 	struct findings findings;
 	char text[1000];
 
-	arena_release(&fixture.arena);
-	memset(&fixture, 0, sizeof fixture);
-	arena_init(&fixture.arena, 16u << 20);
 	findings_init(&findings, &fixture.arena);
 	snprintf(text, sizeof text,
 		 "{\"workflow\":\"ship\",\"kind\":\"run\",\"actions\":{"
@@ -50,9 +48,18 @@ static void configure(const char *limits)
 		 "\"failure_after_effect\":[\"mail\"],\"steps\":[{\"name\":\"a\",\"type\":\"wait\",\"for\":\"1s\"}]}",
 		 limits);
 	run_definition_parse("ship", arena_copy(&fixture.arena, slice_str(text)), &fixture.arena, &findings,
-			     &fixture.definition);
+			     &definition);
 	for (const struct finding *f = findings.first; f; f = f->next)
 		fail_msg("%s: %s", f->rule, f->text);
+	return definition;
+}
+
+static void configure(const char *limits)
+{
+	arena_release(&fixture.arena);
+	memset(&fixture, 0, sizeof fixture);
+	arena_init(&fixture.arena, 16u << 20);
+	fixture.definition = definition_of(limits);
 }
 
 /* ---- the store, seen from here ---- */
@@ -78,14 +85,14 @@ DB_STMT(stmt_hash_jobs, "sim_mail_hash", "", "iiit",
 DB_STMT(stmt_hash_slots, "sim_mail_hash_slots", "", "ii", "SELECT holder, held FROM hx_slot ORDER BY name, holder");
 DB_STMT(stmt_hash_ticks, "sim_mail_hash_ticks", "", "ii", "SELECT holder, at FROM hx_tick ORDER BY name, holder, at");
 
-/* One row: what is wrong, as numbers of findings. ?1: whether there are slots   ?2: in how long one may begin */
+/* One row: what is wrong, as numbers of findings. ?1: whether there are slots, of one key   ?2: in how long one may begin */
 DB_STMT(stmt_check, "sim_mail_check", "ii", "iiiiiii",
 	"SELECT"
 	" coalesce((SELECT max(n) FROM (SELECT count(*) AS n FROM hx_slot WHERE held = 1 GROUP BY name)), 0) > 1,"  /* L1 */
 	" (SELECT count(*)" JOBS " WHERE (s.status = 'RUNNING') <> EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = j.subject AND l.held = 1)"
-	"   AND ?1 = 1),"                                                                                           /* L2, L3 */
+	"   AND (?1 = 1 OR s.status <> 'RUNNING')),"                                                                                           /* L2, L3 */
 	" (SELECT count(*) FROM (SELECT DISTINCT name FROM hx_slot WHERE held < 2) n"                               /* L4 */
-	"   WHERE (SELECT count(*) FROM hx_slot l" JOBS_OF_SLOT " WHERE l.name = n.name AND l.held = 0) > 0"
+	"   WHERE ?1 = 1 AND (SELECT count(*) FROM hx_slot l" JOBS_OF_SLOT " WHERE l.name = n.name AND l.held = 0) > 0"
 	"   AND (SELECT count(*) FROM hx_slot h WHERE h.name = n.name AND h.held = 1) < 1"
 	"   AND (SELECT count(*) FROM hx_slot l" JOBS_OF_SLOT " WHERE l.name = n.name AND l.held = 0 AND j.due_at <= hx_now_ms()) = 0),"
 	" (SELECT count(*)" JOBS " WHERE s.status IN ('COMPLETED', 'PARKED') AND (j.due_at IS NOT NULL"
@@ -130,7 +137,8 @@ static void check(struct sim *sim)
 		"L5: a claim was not counted",
 		"L6: a job is in two lines",
 	};
-	struct db_value params[] = {db_int(limits()->concurrency.max != 0), db_int(limits()->rate.per_ms)};
+	struct db_value params[] = {db_int(limits()->concurrency.max != 0 && !fixture.other),
+				    db_int(limits()->rate.per_ms)};
 	struct unit_result result;
 
 	if (!rows_changed)
@@ -168,17 +176,27 @@ static bool job_is_past(struct sim *sim)
 	return ask_store(sim, &stmt_job_past, 0, NULL).rows[0].n > 0;
 }
 
+/* context: the definition that is in force for this node; by which version a job was sent, all of them find. */
 static const struct action *action_of(const void *context, struct slice workflow, struct slice action, int64_t *version)
 {
-	(void)context, (void)workflow, (void)action;
-	*version = 1;
-	return &fixture.definition->actions[0];
+	const struct run_definition *definition = *version == 1   ? fixture.definition
+						  : *version == 2 ? fixture.other
+								  : context;
+
+	(void)workflow, (void)action;
+	*version = definition == fixture.other ? 2 : 1;
+	return &definition->actions[0];
 }
 
 static void init_delivery(union sim_task *task, const void *plan, struct arena *texts)
 {
 	_Static_assert(sizeof(struct job_run) <= SIM_TASK_BYTES, "a delivery fits");
-	job_run_init((struct job_run *)task, *(const int64_t *)plan, &policy, action_of, NULL, texts);
+	job_run_init((struct job_run *)task, *(const int64_t *)plan, &policy, action_of, fixture.definition, texts);
+}
+
+static void init_delivery_of_other(union sim_task *task, const void *plan, struct arena *texts)
+{
+	job_run_init((struct job_run *)task, *(const int64_t *)plan, &policy, action_of, fixture.other, texts);
 }
 
 static void init_lapser(union sim_task *task, const void *plan, struct arena *texts)
@@ -193,6 +211,7 @@ static void init_lapser(union sim_task *task, const void *plan, struct arena *te
 #define NODE_1 {"node-1", 0, true, init_delivery, &jobs[0], first_is_due}
 #define NODE_2 {"node-2", 1, true, init_delivery, &jobs[1], second_is_due}
 #define BESIDE_1 {"node-3", 1, true, init_delivery, &jobs[0], first_is_due}
+#define OTHER_2 {"node-3", 2, true, init_delivery_of_other, &jobs[1], second_is_due}
 #define JANITOR {"janitor", 2, true, init_lapser, NULL, job_is_past}
 /* clang-format on */
 
@@ -342,13 +361,47 @@ static void exhaustive_both(void **state)
 	});
 }
 
+/* The definition has changed, and one node knows it: what stood in line by the one that was is left in none. */
+static void explore_change(const char *name, const char *from, const char *to)
+{
+	configure(from);
+	fixture.other = definition_of(to);
+	explore((struct sim_scenario){
+		.name = name,
+		.nodes_n = 3,
+		.cast_n = 4,
+		.cast = {NODE_1, NODE_2, OTHER_2, JANITOR},
+		.bounds = {.lapses = 1},
+		.never_fails = true,
+	});
+}
+
+static void exhaustive_taken_away(void **state)
+{
+	(void)state;
+	explore_change("two after-effects and one call at a time, a limit that is taken away", CONCURRENCY, "");
+}
+
+static void exhaustive_other_key(void **state)
+{
+	(void)state;
+	explore_change("two after-effects and one call at a time, by another key", CONCURRENCY,
+		       "\"concurrency\":{\"max\":1}");
+}
+
+static void exhaustive_rate_instead(void **state)
+{
+	(void)state;
+	explore_change("two after-effects and one call at a time, a rate instead", CONCURRENCY, RATE);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_slot),
-		cmocka_unit_test(exhaustive_same),
-		cmocka_unit_test(exhaustive_rate),
-		cmocka_unit_test(exhaustive_both),
+		cmocka_unit_test(exhaustive_slot),         cmocka_unit_test(exhaustive_same),
+		cmocka_unit_test(exhaustive_rate),         cmocka_unit_test(exhaustive_both),
+		cmocka_unit_test(exhaustive_taken_away),   cmocka_unit_test(exhaustive_other_key),
+		cmocka_unit_test(exhaustive_rate_instead),
 	};
 
 	if (argc > 1)
