@@ -577,7 +577,27 @@ static const TASK_STATES(struct bulk_hand) hand_states[] = {
 	[HAND_DONE] = {"done"},
 };
 
-TASK_KIND_STAMPED(hand_kind, "bulk hand", struct bulk_hand, hand_states);
+/* Of a verb that is done nothing counts, and its request is made of the item. */
+static void bulk_hand_forget(void *copy)
+{
+	struct bulk_hand *h = copy;
+
+	if (h->task.at != HAND_DOING)
+		memset(&h->verb, 0, sizeof h->verb);
+	else if (hand_of(h) == WHERE_RUN)
+		h->verb.run.rq = NULL;
+}
+
+static const struct task_shape hand_shape = SHAPE(struct bulk_hand, bulk_hand_forget,
+	PART(IGNORED, struct bulk_hand, row, where), /* what it says of itself never changes */
+	PART(IGNORED, struct bulk_hand, mark), /* of memory */
+	PART(TASK, struct bulk_hand, verb),
+	PART(IGNORED, struct bulk_hand, along), /* made of the item, and of the unit that is built */
+	PART_WITH(INNER, struct bulk_hand, stamp, &stamp_noted_shape),
+	PART(TEXT, struct bulk_hand, result),
+	PART(SLICE, struct bulk_hand, code));
+
+TASK_KIND_STAMPED(hand_kind, "bulk hand", struct bulk_hand, hand_states, .shape = &hand_shape);
 
 void bulk_hand_init(struct bulk_hand *h, int64_t bulk, int64_t hand, int64_t hands, int64_t after,
 		    const struct bulk_policy *policy, struct arena *arena)

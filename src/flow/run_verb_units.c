@@ -97,10 +97,12 @@ void verb_build_read(const struct run_verb *v, struct unit *unit)
 static void build_shift(const struct run_verb *v, struct unit *unit, bool settles)
 {
 	struct move move = {v->subject, v->row.status, v->to};
-	bool any = v->row.owned && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE) && !v->rq->version && !v->rq->along;
+	bool any = v->row.owned && (v->kind == RUN_CANCEL || v->kind == RUN_PAUSE) && !v->rq->version;
 	/* Which line it leaves depends on its input, which others replace as well; what goes along tells its version. */
 	bool unheld = v->kind == RUN_DEBOUNCE && !v->slot.name && !v->rq->along;
 
+	/* What goes along may ask for more of it (flow/bulk_hand.h). */
+	any &= !v->rq->along; /* mutant: bulk-of-any-version */
 	subject_shift(unit, &v->stamp, &move, any ? 0 : unheld ? SHIFT_UNHELD : v->row.version, settles);
 	if (v->slot.name)
 		slot_lock(unit, &v->slot);

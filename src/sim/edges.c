@@ -11,7 +11,14 @@ static unsigned cuts(const struct sim *sim)
 
 /* ---- locks ---- */
 
-static bool group_locks(const struct sim_group *group, const struct unit *unit)
+static bool writes_same(const struct sim *sim, const struct unit *a, const struct unit *b)
+{
+	const struct sim_rows *rows = sim->scenario->rows;
+
+	return unit_touches_same(a, b) || (rows && rows->locked && rows->locked(a) & rows->locked(b));
+}
+
+static bool group_locks(const struct sim *sim, const struct sim_group *group, const struct unit *unit)
 {
 	if (group->phase == GROUP_BUILT)
 		return false;
@@ -22,7 +29,7 @@ static bool group_locks(const struct sim_group *group, const struct unit *unit)
 		if (!(group->actors & 1u << i))
 			continue;
 		sim_ask(&group->asked[i].task, &ask, &memory);
-		if (unit_touches_same(&memory, unit))
+		if (writes_same(sim, &memory, unit))
 			return true;
 	}
 	return false;
@@ -31,9 +38,9 @@ static bool group_locks(const struct sim_group *group, const struct unit *unit)
 static bool locked(const struct sim *sim, const struct unit *unit)
 {
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
-		if (group_locks(&sim->state.open[node], unit))
+		if (group_locks(sim, &sim->state.open[node], unit))
 			return true;
-	return group_locks(&sim->state.doubt, unit);
+	return group_locks(sim, &sim->state.doubt, unit);
 }
 
 /* ---- which edges there are ---- */

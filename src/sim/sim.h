@@ -179,6 +179,8 @@ struct sim_rows {
 	void (*after_unit)(struct sim *sim, const struct unit *unit, enum unit_verdict verdict);
 	/* In words, for a counterexample. */
 	void (*tell)(struct sim *sim, struct strbuf *words);
+	/* Which of them a unit writes, as a mask: they are locked until its commit, as its subjects are. NULL: none. */
+	unsigned (*locked)(const struct unit *unit);
 };
 
 enum sim_actor_state { SIM_ASKING, SIM_IN_GROUP, SIM_DONE, SIM_DEAD };

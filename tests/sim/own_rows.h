@@ -1,6 +1,7 @@
 /*
  * The rows of a scenario that has statements of its own for them. Included after these: stmt_moment (the next moment at which one of them
- * is due), stmt_tell (all of them in words), and hash_all(). A unit that has lost leaves nothing behind in what is hashed.
+ * is due), stmt_tell (all of them in words), and hash_all(); OWN_ROWS_LOCKED, where some are locked that no subject stands for. A unit that
+ * has lost leaves nothing behind in what is hashed.
  */
 #ifndef HX_TESTS_SIM_OWN_ROWS_H
 #define HX_TESTS_SIM_OWN_ROWS_H
@@ -50,6 +51,10 @@ static void tell(struct sim *sim, struct strbuf *words)
 	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
 }
 
-static const struct sim_rows own_rows = {next_moment, hash_all, before_unit, after_unit, tell};
+#ifndef OWN_ROWS_LOCKED
+#define OWN_ROWS_LOCKED NULL
+#endif
+
+static const struct sim_rows own_rows = {next_moment, hash_all, before_unit, after_unit, tell, OWN_ROWS_LOCKED};
 
 #endif
