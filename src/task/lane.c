@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/bell.h"
 #include "db/migrate.h"
 #include "task/lane_parts.h"
 
@@ -439,9 +440,11 @@ static void resume_ready(struct lane *lane)
 {
 	struct seat *seat;
 
+	bells_hold(); /* a loop that is woken by the first of its letters would run, and sleep, once for each of them */
 	while ((seat = lane_list_pop(&lane->ready)))
 		resume(lane, seat);
 	lane_act_flush(lane);
+	bells_let_go();
 }
 
 /*

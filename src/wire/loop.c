@@ -9,15 +9,11 @@
 
 #define EVENTS_MAX 256
 
-/* Empties the eventfd. What woke the loop is in the mailbox, which is looked into in any case. */
+/* What woke the loop is in the mailbox, which is looked into in any case. */
 static void bell_ready(struct watch *watch, uint32_t events)
 {
-	struct loop *loop = CONTAINER_OF(watch, struct loop, bell);
-	uint64_t count;
-	ssize_t n = read(mailbox_fd(loop->mailbox), &count, sizeof count);
-
 	(void)events;
-	(void)n; /* nothing to read is as good */
+	mailbox_hush(CONTAINER_OF(watch, struct loop, bell)->mailbox);
 }
 
 enum hx_code loop_init(struct loop *loop, struct clock *clock, struct hx_error *err)

@@ -1,15 +1,13 @@
 /* See mailbox.h. */
 #include "wire/mailbox.h"
 
-#include <stdint.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
+#include "base/bell.h"
 #include "base/thread.h"
 
 struct mailbox {
-	int fd;
+	struct bell *bell;
 	pthread_mutex_t mutex;
 	struct letter *first, **last;
 	bool sleeping;
@@ -22,8 +20,8 @@ struct mailbox *mailbox_new(void)
 
 	if (!mailbox)
 		return NULL;
-	mailbox->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (mailbox->fd < 0) {
+	mailbox->bell = bell_new();
+	if (!mailbox->bell) {
 		free(mailbox);
 		return NULL;
 	}
@@ -36,39 +34,48 @@ void mailbox_free(struct mailbox *mailbox)
 {
 	if (!mailbox)
 		return;
-	close(mailbox->fd);
+	bell_free(mailbox->bell);
 	pthread_mutex_destroy(&mailbox->mutex);
 	free(mailbox);
 }
 
-/* Under the mutex. */
-static void ring(struct mailbox *mailbox)
+/* False: it is closed. *ret_bell: of somebody who sleeps; NULL: nobody does. */
+static bool put(struct mailbox *mailbox, struct letter *letter, struct bell **ret_bell)
 {
-	uint64_t one = 1;
-	ssize_t n = write(mailbox->fd, &one, sizeof one);
-
-	(void)n; /* the counter cannot be full: it is read before the next sleep */
+	LOCKED(&mailbox->mutex);
+	if (mailbox->closed)
+		return false;
+	letter->next = NULL;
+	*mailbox->last = letter;
+	mailbox->last = &letter->next;
+	*ret_bell = mailbox->sleeping ? bell_share(mailbox->bell) : NULL;
 	mailbox->sleeping = false;
+	return true;
 }
 
 enum mailbox_result mailbox_post(struct mailbox *mailbox, struct letter *letter)
 {
+	struct bell *bell;
+
 	if (atomic_exchange_explicit(&letter->posted, true, memory_order_acq_rel))
 		return MAILBOX_PENDING;
-	LOCKED(&mailbox->mutex);
-	if (mailbox->closed)
+	if (!put(mailbox, letter, &bell))
 		return MAILBOX_CLOSED;
-	letter->next = NULL;
-	*mailbox->last = letter;
-	mailbox->last = &letter->next;
-	if (mailbox->sleeping)
-		ring(mailbox);
+	/* Without the mutex: who wakes would be held up by it. Once it is free, the mailbox may be gone. */
+	if (bell)
+		bell_ring(bell);
+	bell_free(bell);
 	return MAILBOX_POSTED;
 }
 
 int mailbox_fd(const struct mailbox *mailbox)
 {
-	return mailbox->fd;
+	return bell_fd(mailbox->bell);
+}
+
+void mailbox_hush(struct mailbox *mailbox)
+{
+	bell_still(mailbox->bell);
 }
 
 bool mailbox_sleep(struct mailbox *mailbox)

@@ -38,6 +38,8 @@ enum mailbox_result mailbox_post(struct mailbox *mailbox, struct letter *letter)
 
 /* The loop's side. The descriptor is readable when a sleeper should wake. */
 int mailbox_fd(const struct mailbox *mailbox);
+/* Not readable any more, until somebody has to wake again. */
+void mailbox_hush(struct mailbox *mailbox);
 /* True if it may sleep: there is no mail, and the next letter will make the descriptor readable. */
 bool mailbox_sleep(struct mailbox *mailbox);
 /* Awake again: delivers all that is there, and returns how many letters that were. */

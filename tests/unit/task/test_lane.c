@@ -1,6 +1,7 @@
 /* A real lane: answers, batches, back-pressure, and the stop. Actions and wakes: test_lane_actions.c. */
 #include <poll.h>
 
+#include "base/bell.h"
 #include "lane_party.h"
 
 /* ---- transitions ---- */
@@ -156,6 +157,38 @@ static void one_whose_data_is_refused_fails_alone(void **state)
 		assert_int_equal(callers[i].probe.verdict, i == 37 ? UNIT_FAILED : UNIT_WON);
 	assert_int_equal(callers[37].probe.error, HX_DATA_ERROR);
 	assert_true(party_stats().group.bisected > 0);
+}
+
+/* Who sleeps at it, in a thread of his own, has all of a round to do when he wakes, and not the first caller's answer. */
+static struct bell *door;
+static unsigned heard_early;
+
+static void ring_door(struct seat *seat, enum hx_code code)
+{
+	bell_ring(door);
+	heard_early += poll(&(struct pollfd){.fd = bell_fd(door), .events = POLLIN}, 1, 0) == 1;
+	caller_done(seat, code);
+}
+
+static void a_round_wakes_those_who_sleep_when_it_has_answered_all(void **state)
+{
+	door = bell_new();
+	heard_early = 0;
+	party_start(kind_of(state), 1000);
+	make_subjects(1);
+	hold_lane(party.lane, &holder);
+	for (size_t i = 0; i < 100; i++) {
+		caller_probe(&callers[i], build_read, 1, 0);
+		callers[i].seat.done = ring_door;
+		submit(party.lane, &callers[i]);
+	}
+	let_lane_go();
+	assert_int_equal(poll(&(struct pollfd){.fd = bell_fd(door), .events = POLLIN}, 1, AWAIT_MS), 1);
+	pthread_mutex_lock(&meeting);
+	assert_int_equal(count_done(callers, 100), 100);
+	pthread_mutex_unlock(&meeting);
+	assert_int_equal(heard_early, 0);
+	bell_free(door);
 }
 
 /* ---- back-pressure ---- */
@@ -468,6 +501,7 @@ int main(void)
 		BOTH(what_waits_together_is_committed_together),
 		BOTH(under_load_batches_grow_by_themselves),
 		BOTH(one_whose_data_is_refused_fails_alone),
+		ONE(a_round_wakes_those_who_sleep_when_it_has_answered_all, in_memory),
 		ONE(a_full_lane_says_so_and_takes_more_when_there_is_room, in_memory),
 		ONE(a_full_lane_still_takes_the_nodes_own, in_memory),
 		ONE(a_lane_that_ends_refuses_even_its_own, in_memory),
