@@ -105,7 +105,7 @@ static inline void tell(struct sim *sim, struct strbuf *words)
 				    notes->items[n].loose ? " on its way" : "");
 }
 
-static const struct sim_rows rows_of_batches = {next_moment, hash_all, before_unit, after_unit, tell};
+static const struct sim_rows rows_of_batches = {next_moment, hash_all, before_unit, after_unit, tell, .locked = NULL};
 
 /* ---- what must hold ---- */
 

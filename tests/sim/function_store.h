@@ -291,7 +291,7 @@ static void tell(struct sim *sim, struct strbuf *words)
 			    SLICE_ARGS(db_cell(rows, i, 3)->s));
 }
 
-static const struct sim_rows rows_of_functions = {next_moment, hash_all, before_unit, after_unit, tell};
+static const struct sim_rows rows_of_functions = {next_moment, hash_all, before_unit, after_unit, tell, .locked = NULL};
 
 static void check_rows(struct sim *sim)
 {

@@ -317,6 +317,6 @@ static inline void tell(struct sim *sim, struct strbuf *words)
 	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
 }
 
-static const struct sim_rows rows_of_runs = {next_moment, hash_all, before_unit, after_unit, tell};
+static const struct sim_rows rows_of_runs = {next_moment, hash_all, before_unit, after_unit, tell, .locked = NULL};
 
 #endif

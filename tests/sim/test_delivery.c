@@ -135,7 +135,8 @@ static void tell_nothing(struct sim *sim, struct strbuf *words)
 	(void)sim, (void)words;
 }
 
-static const struct sim_rows rows_of_jobs = {next_moment, hash_job, before_unit, after_unit, tell_nothing};
+static const struct sim_rows rows_of_jobs = {next_moment, hash_job,     before_unit,
+					     after_unit,  tell_nothing, .locked = NULL};
 
 /* ---- the cast ---- */
 

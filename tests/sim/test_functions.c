@@ -129,7 +129,7 @@ static void tell(struct sim *sim, struct strbuf *words)
 			    (long long)db_cell(rows, i, 1)->i, SLICE_ARGS(db_cell(rows, i, 2)->s));
 }
 
-static const struct sim_rows rows_of_functions = {next_moment, hash_all, before_unit, after_unit, tell};
+static const struct sim_rows rows_of_functions = {next_moment, hash_all, before_unit, after_unit, tell, .locked = NULL};
 
 /* ---- a worker ---- */
 

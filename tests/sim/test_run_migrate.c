@@ -162,7 +162,7 @@ static void tell(struct sim *sim, struct strbuf *words)
 	strbuf_add_slice(words, db_cell(&result.rows[0], 0, 0)->s);
 }
 
-static const struct sim_rows rows_of_run = {next_moment, hash_all, before_unit, after_unit, tell};
+static const struct sim_rows rows_of_run = {next_moment, hash_all, before_unit, after_unit, tell, .locked = NULL};
 
 static bool did(struct sim *sim, const char *step, const char *rest)
 {
