@@ -115,7 +115,9 @@ export interface TestOptions<I> {
   steps?: Record<string, (key: string, attempt: Attempt) => unknown>;
   /** Sent when the run is started, by the name of the event. */
   events?: Record<string, unknown>;
+  /** Given as soon as they are asked for, by their name; those of children, too. */
   approvals?: Record<string, { decision?: "approve" | "reject"; by?: string; comment?: string }>;
+  /** Those that it has as children. */
   functions?: readonly Fn<any, any>[];
   /** false: once, as it should be. "once": its worker dies at each of its places, and never goes on. Default: every order of two workers. */
   crash?: boolean | "once";

@@ -71,6 +71,10 @@ function work(o) {
   const worth = ([, run]) => run.waits || run.seq > 20; // to be named: of one that may suspend, or else has much to be told again
   async function poll() {
     const beat = setInterval(() => active.forEach((run) => run.heartbeat()), Math.max(20, leaseMs / 12)).unref();
+    let told = "", failed = 0;
+    const tell = (words) => { if (words !== told) worker.log(`hapax: ${(told = words)}`); };
+    const asks = `asks ${api.base.origin} for turns of ${[...fns.values()].map(({ name, version }) => `${name} ${version}`).join(", ")}`;
+    tell(asks);
     try {
       while (!worker.stopping) {
         const max = Math.min(100, concurrency - active.size), sent = clock();
@@ -79,6 +83,8 @@ function work(o) {
         const ask = { worker: worker.name, functions, max, waitMs, leaseMs, warm: [...warm, ...active].filter(worth).map(([run, { seq }]) => ({ run, seq })) };
         const claim = api.once("POST", "functions/claim", JSON.stringify(ask), { timeout: waitMs + api.timeout, signal: end.signal });
         const answer = await claim.catch((error) => ({ status: 503, error }));
+        if (answer.status < 300) failed = 0, tell(asks);
+        else if (++failed === 3) tell(`${api.base.origin} takes no call, and is asked on: ${answer.error?.code || answer.error?.message || answer.body?.detail || answer.status}`);
         if (answer.status < 300) for (const t of answer.body.turns) take(t, sent);
         else if (answer.status < 500 && answer.status !== 429) throw new HapaxError(answer.status, answer.body);
         else if (!worker.stopping) await sleep(100 + 400 * Math.random());

@@ -77,7 +77,7 @@ async function play(server, fn, o, order) {
     outputs.set(key, out);
     return out;
   };
-  const add = (who) => workers.push(work({ functions: o.functions ?? [fn], api: new StagedApi(place, stage, who), fakes: fakes(who), lease: LEASE,
+  const add = (who) => workers.push(work({ functions: [...new Set([fn, ...(o.functions ?? [])])], api: new StagedApi(place, stage, who), fakes: fakes(who), lease: LEASE,
     concurrency: who ? 16 : 1, log: () => {} })); // the first one has no claim under way that could get its own turn again
   add(0);
   try {
@@ -91,15 +91,18 @@ async function play(server, fn, o, order) {
       if (["COMPLETED", "FAILED", "CANCELLED"].includes(run.status)) break;
       if (Date.now() > until) throw new Error(`${run.id} is ${run.status} at ${run.currentStep}`);
       let acted = run.status !== "WAITING";
-      for (const { name, status } of run.steps) {
-        const [, base, n] = /^(.*?)(?:#(\d+))?$/s.exec(name), key = `${run.id}/${encode(base)}/${n ?? 0}`;
-        if (status === "WAITING" && o.approvals?.[name] && !sent.has(name)) {
+      const tree = [run];
+      if (run.steps.some(({ kind, status }) => kind === "child" && status === "WAITING")) // the workspace is this play's alone
+        for (const { id, parent } of (await client.list({ limit: 500 })).items) if (parent) tree.push(await client.show(id));
+      for (const { id, status: stands, steps } of tree) for (const { name, status } of steps) {
+        const [, base, n] = /^(.*?)(?:#(\d+))?$/s.exec(name), key = `${id}/${encode(base)}/${n ?? 0}`;
+        if (status === "WAITING" && o.approvals?.[name] && !sent.has(key)) {
           acted = true;
-          await client.approve(run.id, name, o.approvals[name]).then(() => sent.add(name), () => {});
+          await client.approve(id, name, o.approvals[name]).then(() => sent.add(key), () => {});
         }
-        if (status !== "UNKNOWN" || run.status !== "WAITING") continue; // a worker is to find out about it
+        if (status !== "UNKNOWN" || stands !== "WAITING") continue; // a worker is to find out about it
         acted = true; // the test is the person who knows
-        await client.resolve(run.id, name, outputs.has(key) ? { outcome: "done", output: outputs.get(key) ?? null } : { outcome: "not_done" }).catch(() => {});
+        await client.resolve(id, name, outputs.has(key) ? { outcome: "done", output: outputs.get(key) ?? null } : { outcome: "not_done" }).catch(() => {});
       }
       if (!acted) await skip({ toNext: true });
     }
@@ -117,7 +120,8 @@ async function play(server, fn, o, order) {
 }
 
 function compare(it, plain, o, where) {
-  const keys = (r) => [...new Set(r.effects.map(({ key }) => key.replace(r.id, "RUN")))].sort().join(" ");
+  const named = (r, key) => key.replace(r.id, "RUN").replace(/^run_[0-9a-z]+/, "CHILD"); // ids are other ones each time
+  const keys = (r) => [...new Set(r.effects.map(({ key }) => key))].map((key) => named(r, key)).sort().join(" ");
   const claimed = it.effects.filter(({ effect }) => effect === "claimed").map(({ key }) => key);
   const differs = (what, a, b) => { if (a !== b) throw new Error(`${where}: ${what} ${a}, and ${b} without`); };
   differs("it ended as", it.status, plain.status);

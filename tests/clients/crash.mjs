@@ -49,6 +49,26 @@ const pay = hapax.function("pay", async (ctx) => { await ctx.step("charge", () =
 const charged = await found(pay, { fresh: () => (balance = 100), world: () => balance, crash: "once" });
 ok("a service that does not look at the key is found", /^killed before call 1: it left the world as 80, and 90 without/.test(charged), charged);
 
+// Children are functions of their own, whose ids are others each time; what they ask a person, the test answers.
+const box = hapax.function("box", async (ctx, { n }) => {
+  await ctx.step("fold", { effect: "claimed" }, () => n);
+  return (await ctx.approval("seal?")).by;
+});
+const family = hapax.function("family", async (ctx) => ctx.all([0, 1].map((n) => ctx.child(`box ${n}`, box, { n }))));
+const grown = await hapax.test(family, { functions: [box], approvals: { "seal?": { by: "ann" } }, crash: "once" }).catch((error) => ({ error }));
+ok("children are tested with their parent", JSON.stringify(grown.output) === '["ann","ann"]' && grown.crashes > 8 && grown.effects.join(" ") === "fold fold", grown.error?.stack ?? JSON.stringify(grown));
+let taken = 0;
+const careless = hapax.function("careless", async (ctx) => { await ctx.step(`once more ${++taken}`, () => 1); });
+const parent = hapax.function("parent", async (ctx) => { await ctx.child("it", careless, {}); });
+const wrong = await found(parent, { functions: [careless], crash: "once" });
+ok("what a child does otherwise each time is found", /^killed .*: (its effects|it ended)/.test(wrong), wrong);
+
+// A worker says whom it asks, and that nobody is there.
+const heard = [], lonely = hapax.work({ functions: [box], server: "http://127.0.0.1:1", log: (words) => heard.push(words) });
+for (const until = Date.now() + 20000; heard.length < 2 && Date.now() < until; ) await new Promise((done) => setTimeout(done, 20));
+await lonely.stop();
+ok("a worker says whom it asks, and that nobody answers", heard.join("\n") === "hapax: asks http://127.0.0.1:1 for turns of box 1\nhapax: http://127.0.0.1:1 takes no call, and is asked on: ECONNREFUSED", heard.join("\n"));
+
 // A worker that dies with the very last call of a run is not replaced when the run has ended meanwhile: nobody would ever stop that one.
 const { Api } = await import("./node_modules/hapax/client.js"), { call, once } = Api.prototype;
 let claims = 0;

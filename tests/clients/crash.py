@@ -1,5 +1,6 @@
 """hapax.test() on an engine in memory: a function that is safe comes to the same end, wherever it is killed; one that is not is found out."""
 import asyncio
+import threading
 import time
 
 import hapax
@@ -104,6 +105,49 @@ once, late = (found(parcel, fresh=fresh, world=lambda: world["status"], crash=cr
 ok("a late write is found, and only in the order of two workers", once == "nothing" and late.startswith("held before the effect of packed, ") and "world" in late, (once, late))
 charged = found(pay, fresh=fresh, world=lambda: world["balance"], crash="once")
 ok("a service that does not look at the key is found", charged == "killed before call 1: world 80, and 90 without", charged)
+
+
+# Children are functions of their own, whose ids are others each time; what they ask a person, the test answers.
+@hapax.function("box")
+def box(ctx, input):
+    ctx.step("fold", lambda key: input["n"], effect="claimed")
+    return ctx.approval("seal?")["by"]
+
+
+@hapax.function("family")
+def family(ctx, input):
+    return ctx.all([ctx.later.child("box %d" % n, box, {"n": n}) for n in range(2)])
+
+
+@hapax.function("careless")
+def careless(ctx, input):
+    taken.append(1)
+    ctx.step("once more %d" % len(taken), lambda key: 1)
+
+
+@hapax.function("parent")
+def parent(ctx, input):
+    ctx.child("it", careless, {})
+
+
+taken = []
+it = hapax.test(family, functions=[box], approvals={"seal?": {"by": "ann"}}, crash="once")
+ok("children are tested with their parent", it["output"] == ["ann", "ann"] and it["crashes"] > 8 and it["effects"] == ["fold", "fold"], it)
+wrong = found(parent, functions=[careless], crash="once")
+ok("what a child does otherwise each time is found", wrong.startswith("killed ") and ("effects" in wrong or "status" in wrong), wrong)
+
+# A worker says whom it asks, and that nobody is there.
+heard = []
+lonely = hapax.Worker([box], server="http://127.0.0.1:1", log=heard.append)
+thread = threading.Thread(target=lonely.run)
+thread.start()
+until = time.monotonic() + 20
+while len(heard) < 2 and time.monotonic() < until:
+    time.sleep(0.02)
+lonely.stop()
+thread.join()
+ok("a worker says whom it asks, and that nobody answers",
+   heard == ["hapax: asks 127.0.0.1:1 for turns of box 1", "hapax: 127.0.0.1:1 takes no call, and is asked on: [Errno 111] Connection refused"], heard)
 
 # A worker that dies with the very last call of a run is not replaced when the run has ended meanwhile: nobody would ever stop that one.
 claims, call, once = [], Api.call, Api.once

@@ -129,6 +129,8 @@ class Worker:
     def run(self):
         """Works until it is stopped."""
         wait_ms, functions = min(5000, self.lease_ms // 2), [{"name": n, "version": v} for n, v in self.functions]
+        where, failed, asks = self.api.connect[1], 0, "hapax: asks %s for turns of %s" % (self.api.connect[1], ", ".join("%s %s" % f for f in self.functions))
+        self.log(asks)
         threading.Thread(target=self.beat, daemon=True).start()
         with concurrent.futures.ThreadPoolExecutor(self.concurrency) as pool:
             while not self.stopping.is_set():
@@ -139,7 +141,7 @@ class Worker:
                     free += 1
                 with self.lock:
                     warm = [{"run": id, "seq": run.seq} for id, run in {**self.warm, **self.active}.items()]
-                sent, turns = time.monotonic(), []
+                sent, turns, problem = time.monotonic(), [], None
                 try:
                     ask = {"worker": self.name, "functions": functions, "max": free, "waitMs": wait_ms, "leaseMs": self.lease_ms, "warm": warm}
                     status, body, _ = self.api.once("POST", "functions/claim", json.dumps(ask), timeout=wait_ms / 1000 + self.api.timeout)
@@ -148,12 +150,21 @@ class Worker:
                     elif status < 500 and status != 429:
                         raise HapaxError(status, body)
                     else:
-                        time.sleep(random.uniform(0.1, 0.5))
+                        problem = (body or {}).get("detail") or status
                 except HapaxError:
                     self.stop()
                     raise
-                except Exception:
+                except Exception as error:
+                    problem = error
+                if problem:
+                    failed += 1
+                    if failed == 3:
+                        self.log("hapax: %s takes no call, and is asked on: %s" % (where, problem))
                     time.sleep(random.uniform(0.1, 0.5))
+                else:
+                    if failed > 2:
+                        self.log(asks)
+                    failed = 0
                 for t in turns:
                     pool.submit(self.take, self.enter(t, sent), t, sent)
                 for _ in range(free - len(turns)):

@@ -136,7 +136,7 @@ class Play:
                 return self.outputs[key]
             return fake
         # The first one has no claim under way that could get its own turn again.
-        worker = Worker(self.o["functions"] or [self.function], api=StagedApi(self.stage, who, **self.place), fakes=fakes, lease=LEASE,
+        worker = Worker([self.function, *(self.o["functions"] or [])], api=StagedApi(self.stage, who, **self.place), fakes=fakes, lease=LEASE,
                         concurrency=4 if who else 1, log=lambda words: None)
         thread = threading.Thread(target=worker.run, daemon=True)
         self.workers.append((worker, thread))
@@ -156,9 +156,9 @@ class Play:
         name, (base, n) = step["name"], re.fullmatch(r"(.*?)(?:#(\d+))?", step["name"], re.S).groups()
         key, approvals = "%s/%s/%s" % (id, encode(base), n or 0), self.o["approvals"] or {}
         try:
-            if step["status"] == "WAITING" and name in approvals and name not in self.sent:
+            if step["status"] == "WAITING" and name in approvals and key not in self.sent:
                 self.client.approve(id, name, **approvals[name])
-                self.sent.add(name)
+                self.sent.add(key)
                 return True
             if step["status"] == "UNKNOWN" and held:
                 done = {"outcome": "done", "output": self.outputs[key]} if key in self.outputs else {"outcome": "not_done"}
@@ -180,15 +180,18 @@ class Play:
                 raise AssertionError("%s is %s at %s" % (run["id"], run["status"], run["currentStep"]))
             time.sleep(0.005)
             run = self.client.show(run["id"])
-            waits = run["status"] == "WAITING"
-            acted = [self.act(run["id"], step, waits) for step in run["steps"]] if run["status"] not in OVER else []
+            waits, tree = run["status"] == "WAITING", [run] if run["status"] not in OVER else []
+            if any(step["kind"] == "child" and step["status"] == "WAITING" for step in run["steps"]):  # the workspace is this play's alone
+                tree += [self.client.show(child["id"]) for child in self.client.list(limit=500)["items"] if child.get("parent")]
+            acted = [self.act(one["id"], step, one["status"] == "WAITING") for one in tree for step in one["steps"]]
             if waits and not any(acted):
                 self.skip(toNext=True)
         self.stage.end()
         if self.stage.wakes >= len(self.stage.places[1]):
             self.stage.wake()
         world = self.o["world"] and self.o["world"]()
-        keys = sorted({key.replace(run["id"], "RUN") for _, key, _ in self.effects})
+        named = [key.replace(run["id"], "RUN") for key in {key for _, key, _ in self.effects}]
+        keys = sorted(re.sub("^run_[0-9a-z]+", "CHILD", key) for key in named)  # ids are other ones each time
         claimed = [key for _, key, effect in self.effects if effect == "claimed"]
         said = {"status": run["status"], "output": run["output"], "effects": keys, "claimed twice": len(claimed) - len(set(claimed)), "world": world}
         self.said = {what: json.dumps(value, sort_keys=True) for what, value in said.items()}
