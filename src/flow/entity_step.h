@@ -151,12 +151,13 @@ struct entity_step {
 	struct slice workspace, name, requester, input;
 	struct slice sender, address; /* of the call: those of the first try under its key (step_kept.c) */
 	bool noted;
-	bool half_noted;             /* a note of ours may stand, and its commit was not answered */
-	unsigned notes;              /* how often that was lost, or the claim */
-	int64_t lost_version;        /* over which the claim was; 0: it was not */
-	unsigned waits;              /* for a definition */
-	struct slice key;            /* of the step's own effect */
-	struct bounds bounds;        /* of its action, where it claims */
+	bool half_noted;      /* a note of ours may stand, and its commit was not answered */
+	unsigned notes;       /* how often that was lost, or the claim */
+	int64_t lost_version; /* over which the claim was; 0: it was not */
+	unsigned waits;       /* for a definition */
+	struct slice key;     /* of the step's own effect */
+	struct bounds bounds; /* of its action, where it claims */
+	bool over_claim;      /* it is still noted as claimed, although its row in the user's table has moved on */
 	struct slice call_key, body; /* of the call that is under way */
 	struct slice effect_payload;
 	int64_t effect_ids[STEP_AFTER_EFFECTS_MAX];

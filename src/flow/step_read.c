@@ -154,6 +154,7 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 	if (!can_be_called(s)) /* mutant: left-step-fired -> if (0) */
 		return;
 	step_make_key(s);
+	s->over_claim = db_cell(&answer->result->rows[0], 0, ENTITY_OWNER)->type != DB_NULL;
 	if (s->view->claim_into) {
 		find_bounds(s);
 		s->asked = answer->mono;

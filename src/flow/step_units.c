@@ -93,6 +93,13 @@ static void leave_slot(const struct entity_step *s, struct unit *unit)
 	slot_release(unit, &s->bounds.slot, s->subject); /* mutant: step-keeps-its-slot -> ; */
 }
 
+/* Their own row was moved by somebody while it was claimed. Whoever follows that ends the claim, and its slot with it. */
+static void end_former_claim(const struct entity_step *s, struct unit *unit)
+{
+	if (s->over_claim)
+		slot_forget(unit, s->subject); /* mutant: slot-of-a-former-claim -> ; */
+}
+
 void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = step_units_call_of(s);
@@ -105,6 +112,7 @@ void step_build_claim(const struct entity_step *s, struct unit *unit)
 		entity_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s), &call);
 	entity_note_claim(unit, s->subject, &call);
 	add_note(s, unit, slice_of(NULL, 0));
+	end_former_claim(s, unit);
 	take_slot(s, unit);
 }
 
@@ -142,6 +150,8 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 	add_note(s, unit, s->output);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
 	leave_slot(s, unit);
+	if (!s->claimed)
+		end_former_claim(s, unit);
 	if (step_is_sql(s)) {
 		unit_for(unit, s->rq->ref.workspace);
 		sql_action_add(unit, &s->rq->ref.machine->sql[s->view->action - step_workflow(s)->actions],

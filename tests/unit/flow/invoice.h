@@ -82,6 +82,19 @@ static inline enum ask_kind hand_entity(struct hand *h, const char *status, int6
 	return hand_entity_called(h, status, version, fence, /* step= */ NULL, /* input= */ NULL);
 }
 
+/* The same of a table of the user's, whose row has moved on from a status in which it was claimed. */
+static inline enum ask_kind hand_entity_moved_on(struct hand *h, const char *status, int64_t version, int64_t fence)
+{
+	struct db_value cells[ENTITY_COLUMNS] = {
+		[ENTITY_SUBJECT] = db_int(7),    [ENTITY_STATUS] = db_str(status), [ENTITY_VERSION] = db_int(version),
+		[ENTITY_FENCE] = db_int(fence),  [ENTITY_EFFORT] = db_int(EFFORT), [ENTITY_DATA] = db_str("{}"),
+		[ENTITY_NAME] = db_str("e7"),    [ENTITY_WORKSPACE] = db_str(""),  [ENTITY_DOUBT] = db_int(0),
+		[ENTITY_OWNER] = db_str("gone"),
+	};
+
+	return hand_rows(h, 1, ENTITY_COLUMNS, cells);
+}
+
 static inline void begin_with(struct hand *h, struct entity_step *s, const struct step_request *rq)
 {
 	entity_step_init(s, rq, &arena);

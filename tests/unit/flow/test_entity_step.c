@@ -2,6 +2,7 @@
  * A claimed step by hand: every state and every answer, and the invariants of entity_step.h. Probes, retries, tables of the
  * user's and people who resolve are in tests/sim, tests/contract and tests/http.
  */
+#include "support/must_hold.h"
 #include "unit/flow/invoice.h"
 
 static void begin(struct hand *h, struct entity_step *s)
@@ -339,7 +340,36 @@ static void a_finish_that_did_not_land_is_written_again_under_a_fresh_op(void **
 	hand_assert_done(&h, HX_OK);
 }
 
-int main(void)
+static bool has_line(const struct hand *h, const char *stmt)
+{
+	for (unsigned i = 0; i < h->unit.lines_n; i++)
+		if (strcmp(h->unit.lines[i].stmt->name, stmt) == 0)
+			return true;
+	return false;
+}
+
+/* The row of a table of theirs says "open" again, by somebody's hand: whoever goes on from there ends the claim that is noted, too. */
+static void a_former_claim_is_ended_with_its_slot(void **state)
+{
+	struct entity_step s;
+	struct hand h;
+
+	(void)state;
+	begin_claiming(&h, &s);
+	assert_false(has_line(&h, "slot_forget"));
+	begin(&h, &s);
+	assert_int_equal(hand_entity_moved_on(&h, "open", 4, 1), ASK_COMMIT);
+	MUST_HOLD(has_line(&h, "slot_forget"), "a claim that nobody has any more keeps its slot");
+	assert_int_equal(hand_changed(&h, 5, 2), ASK_ACT);
+	assert_int_equal(hand_acted(&h, ACT_OK), ASK_COMMIT);
+	assert_false(has_line(&h, "slot_forget"));
+	begin_with(&h, &s, &pay);
+	assert_int_equal(hand_entity_moved_on(&h, "open", 4, 1), ASK_COMMIT);
+	assert_string_equal(hand_where(&h), "finishing");
+	assert_true(has_line(&h, "slot_forget"));
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_goes_well),
@@ -355,7 +385,9 @@ int main(void)
 		cmocka_unit_test(a_finish_that_cannot_be_written_leaves_the_outcome_unknown),
 		cmocka_unit_test(an_unknown_finish_is_looked_up),
 		cmocka_unit_test(a_finish_that_did_not_land_is_written_again_under_a_fresh_op),
+		cmocka_unit_test(a_former_claim_is_ended_with_its_slot),
 	};
 
+	ONLY_THE_NAMED(argc, argv);
 	return cmocka_run_group_tests(tests, make_workflow, drop_workflow);
 }
