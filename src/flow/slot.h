@@ -31,7 +31,8 @@
  * calls it, by the job of an after-effect, by the entity whose step has a claim. The first two stand in one line; whoever fires a step of an
  * entity waits for the answer, and stands in none. Of a queue it is held by a job (job_limit.c), from its claim to its end. When who stands
  * in line is due says hx_run.due_at or hx_job.due_at: that is all the difference (slot.of). In line the lower rank comes first, then the
- * older one; runs and after-effects have none, jobs of a queue one by their priority.
+ * older one; runs and after-effects have none, jobs of a queue one by their priority. A step of an entity ranks after all who stand there and
+ * were woken, as its callers come again at once.
  *
  * Invariants (the simulator checks each of them on every edge):
  *  L1  Never more than `max` rows of one name are held.

@@ -109,7 +109,7 @@ static const struct action *action_in_force(const struct entity_step *s, const c
 	return NULL;
 }
 
-/* By the version that the call is made by, as its address is. */
+/* By the version that the call is made by, as its address is. Who stands in line and was woken comes first, however old the entity is. */
 static void find_bounds(struct entity_step *s)
 {
 	const struct action *action = s->call->action;
@@ -122,6 +122,7 @@ static void find_bounds(struct entity_step *s)
 							  .in_force = action_in_force(s, action->name),
 							  .input = s->input},
 					s->arena);
+	s->bounds.slot.rank = s->bounds.rate.rank = 1; /* mutant: step-before-the-line -> ; */
 }
 
 static void take_read_to_fire(struct entity_step *s, const struct answer *answer, struct slice status)

@@ -39,6 +39,7 @@ static struct {
 	struct janitor_rules rules;
 	bool slots;
 	int64_t per_ms;
+	bool line; /* somebody stands in it, and was woken */
 } fixture;
 
 static const struct workflow *workflow_of(const void *context, struct slice workflow, int64_t version)
@@ -102,14 +103,22 @@ DB_STMT(stmt_hash_slots, "sim_entity_slots", "", "ii", "SELECT holder, held FROM
 DB_STMT(stmt_hash_ticks, "sim_entity_ticks", "", "ii", "SELECT holder, at FROM hx_tick ORDER BY name, holder, at");
 
 /* One row: what is wrong, as numbers of findings. ?1: whether there are slots   ?2: in how long one may begin */
-DB_STMT(stmt_check, "sim_entity_limits", "ii", "iiiii",
+DB_STMT(stmt_check, "sim_entity_limits", "ii", "iiiiii",
 	"SELECT"
 	" coalesce((SELECT max(n) FROM (SELECT count(*) AS n FROM hx_slot WHERE held = 1 GROUP BY name)), 0) > 1,"
 	" (SELECT count(*) FROM hx_subject s WHERE ?1 = 1 AND s.owner IS NOT NULL AND s.owner <> 'held'"
 	"   AND NOT EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = s.id AND l.held = 1)),"
 	" (SELECT count(*) FROM hx_slot l JOIN hx_subject s ON s.id = l.holder WHERE s.owner IS NULL OR s.owner = 'held'),"
-	" (SELECT count(*) FROM hx_slot WHERE held <> 1),"
+	" (SELECT count(*) FROM hx_slot WHERE held <> 1 AND holder <> 9),"
+	" (SELECT count(*) FROM hx_slot l JOIN hx_job j ON j.subject = 9 WHERE l.held = 1 AND l.at - j.due_at < 30000),"
 	" (SELECT count(*) FROM hx_tick a, hx_tick b WHERE (a.holder, a.nth) < (b.holder, b.nth) AND abs(a.at - b.at) < ?2)");
+
+/* An after-effect that was woken a moment ago. ?1 the name of its line */
+DB_STMT(stmt_woken, "sim_entity_woken", "i", "",
+	"INSERT INTO hx_slot (name, holder, held, at, key, action) VALUES (?1, 9, 0, 0, 'null', 'Close')");
+DB_STMT(stmt_woken_job, "sim_entity_woken_job", "", "",
+	"INSERT INTO hx_job (subject, workspace, queue, workflow, action, effect_key, payload, due_at, repeatable)"
+	" VALUES (9, 'default', 'after-effects', 'billing', 'Close', 'k', '{}', hx_now_ms(), 1)");
 
 /* clang-format on */
 
@@ -153,6 +162,7 @@ static void check(struct sim *sim)
 		"E10: an entity is claimed, and has no slot",
 		"E10: a slot is held by who has no claim, or waits for a person",
 		"somebody stands in line",
+		"a caller has passed one that was woken",
 		"L5: more were begun than may be",
 	};
 	struct db_value params[] = {db_int(fixture.slots), db_int(fixture.per_ms)};
@@ -183,7 +193,14 @@ static bool is_probe(const void *action)
 
 static void setup(struct sim *sim)
 {
+	int64_t line = slot_name("action", slice_str("default"), slice_str("billing/Close"), slice_str("null"));
+	struct db_value name = db_int(line);
+
 	make_entities(sim, "billing");
+	if (!fixture.line)
+		return;
+	(void)ask_store(sim, &stmt_woken, 1, &name);
+	(void)ask_store(sim, &stmt_woken_job, 0, NULL);
 }
 
 static void explore(const char *name, bool recovery, struct sim_bounds bounds)
@@ -242,13 +259,21 @@ static void exhaustive_rate(void **state)
 	explore("two entities, one call at a time, one begun at a time", /* recovery= */ false, usual);
 }
 
+/* Entities may be old, and callers come again at once: nobody would ever get a slot that stands in line for it. */
+static void exhaustive_line(void **state)
+{
+	(void)state;
+	parse(CONCURRENCY, "revert");
+	fixture.line = true;
+	explore("two entities, one call at a time, somebody in line was woken", /* recovery= */ false, usual);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exhaustive_revert),
-		cmocka_unit_test(exhaustive_hold),
-		cmocka_unit_test(exhaustive_probe),
-		cmocka_unit_test(exhaustive_rate),
+		cmocka_unit_test(exhaustive_revert), cmocka_unit_test(exhaustive_hold),
+		cmocka_unit_test(exhaustive_probe),  cmocka_unit_test(exhaustive_rate),
+		cmocka_unit_test(exhaustive_line),
 	};
 
 	if (argc > 1)
