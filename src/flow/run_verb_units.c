@@ -212,7 +212,7 @@ void verb_build_start(const struct run_verb *v, struct unit *unit)
 	spec.subject = v->subject;
 	run_create(unit, &v->stamp, &spec);
 	if (v->kind == RUN_EVENT)
-		build_event_row(v, unit);
+		build_event_row(v, unit); /* mutant: signal-outside-unit -> ; */
 	if (v->rq->along)
 		v->rq->along->add(v->rq->along, v, unit);
 }

@@ -44,7 +44,7 @@ static void lock_name(struct unit *unit, int64_t name)
 
 void singleton_take(struct unit *unit, int64_t name, int64_t run)
 {
-	lock_name(unit, name);
+	lock_name(unit, name); /* mutant: singleton-unlocked */
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_take, db_int(name), db_int(run));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_sweep, db_int(name), db_int(run));
 }
@@ -56,7 +56,7 @@ void singleton_join(struct unit *unit, int64_t name, int64_t run)
 
 void singleton_return(struct unit *unit, int64_t name, int64_t run)
 {
-	lock_name(unit, name);
+	lock_name(unit, name); /* mutant: singleton-back-unlocked */
 	singleton_join(unit, name, run);
 }
 

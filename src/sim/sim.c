@@ -190,16 +190,20 @@ static void sink_init(struct sim_sink *sink, struct sim *sim, unsigned node, con
 	}
 }
 
-/* Runs the units in the store, each between its two checks. */
+/* Runs a unit in the store, between its two checks. */
+static void run_unit(struct sim_sink *sink, size_t i)
+{
+	struct sim_before before;
+
+	invariant_before_unit(sink->sim, sink->units[i], &before);
+	sink->results[i] = sim_run_unit(sink->sim, sink->units[i]);
+	invariant_after_unit(sink->sim, sink->units[i], &before, sink->results[i].verdict);
+}
+
 static void run_units(struct sim_sink *sink)
 {
-	for (size_t i = 0; i < sink->n; i++) {
-		struct sim_before before;
-
-		invariant_before_unit(sink->sim, sink->units[i], &before);
-		sink->results[i] = sim_run_unit(sink->sim, sink->units[i]);
-		invariant_after_unit(sink->sim, sink->units[i], &before, sink->results[i].verdict);
-	}
+	for (size_t i = 0; i < sink->n; i++)
+		run_unit(sink, i);
 }
 
 /* Hands the group to the engine's own group_settle in the given phase. */
@@ -280,16 +284,42 @@ static void sim_execute(struct sim *sim, unsigned node, unsigned mask)
 		}
 	sink_init(&sink, sim, node, group);
 	try_units(&sink);
-	for (size_t i = 0; i < sink.n; i++)
+	for (size_t i = 0; i < sink.n; i++) {
 		group->verdicts[sink.actors[i]] = sink.results[i].verdict;
+		group->lines[sink.actors[i]] = sink.results[i].line;
+	}
 	settle(&sink, group, GROUP_EXECUTED);
+}
+
+/*
+ * One that has lost has lost, whatever it would meet by now: rows that it only looked at were not locked. Run once more, for its answer,
+ * it is taken back.
+ */
+static bool lost_before(struct sim_sink *sink, size_t i, const struct sim_group *group)
+{
+	struct sim *sim = sink->sim;
+	uint64_t store = sim->state.store;
+	bool wins;
+
+	if (group->verdicts[sink->actors[i]] != UNIT_LOST)
+		return false;
+	sim_savepoint(sim);
+	sink->results[i] = sim_run_unit(sim, sink->units[i]);
+	sim_roll_back(sim);
+	sim->state.store = store;
+	wins = sink->results[i].verdict == UNIT_WON;
+	if (wins)
+		sink->results[i] = (struct unit_result){.verdict = UNIT_LOST, .line = group->lines[sink->actors[i]]};
+	return wins;
 }
 
 /* Runs an executed group for good, at the time at which it was executed. It must meet what it met then. */
 static void land(struct sim_sink *sink, const struct sim_group *group)
 {
 	sink->sim->clock.wall = group->executed;
-	run_units(sink);
+	for (size_t i = 0; i < sink->n; i++)
+		if (!lost_before(sink, i, group))
+			run_unit(sink, i);
 	sim_set_now(sink->sim, sink->sim->state.now);
 	for (size_t i = 0; i < sink->n; i++) {
 		if (sink->results[i].verdict != group->verdicts[sink->actors[i]])

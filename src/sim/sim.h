@@ -204,6 +204,7 @@ struct sim_group {
 	bool answered, waked;
 	struct wall_time executed; /* its statements saw this clock, whenever it commits */
 	enum unit_verdict verdicts[SIM_ACTORS_MAX];
+	int lines[SIM_ACTORS_MAX]; /* that decided against them */
 	union sim_task asked[SIM_ACTORS_MAX];
 };
 
