@@ -604,6 +604,7 @@ struct hx_fire_request {
  *   HX_ENTRY_LOCKED            the same step is being processed
  *   HX_CONCURRENCY_ERROR       another version, or an unclaimed commit was lost
  *   HX_INVALID                 the action rejected its input: here *ret_result is written too, its output is the rejection
+ *   HX_LIMITED                 a limit of its action is full: nothing was done
  *   HX_ACTION_FAILED           the detail has its words; the entity is where it was
  *   HX_OUTCOME_UNKNOWN         it may have been done: on_unknown of the step decides what follows
  *   HX_STOPPING                the engine was closed in the middle: as after a crash, it may have been done

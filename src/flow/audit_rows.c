@@ -1,4 +1,6 @@
 /* Passes over rows that belong to others: nouns to their subjects, steps to their runs, slots to their runs and jobs. See audit.h. */
+#include <stdio.h>
+
 #include "flow/audit_parts.h"
 #include "flow/run.h"
 
@@ -57,16 +59,21 @@ const struct audit_pass audit_nouns = {.name = "subjects", .ask = ask_nouns, .ta
 
 /* ---- rows of runs, one by one ---- */
 
+static void name_run(struct auditor *a, const struct db_value *row UNUSED)
+{
+	audit_name(a, "run");
+}
+
 /* key, seq: columns of where the next slice begins. */
 static bool take_rows(struct auditor *a, const struct db_rows *rows,
 		      bool (*fits)(struct audit_finding *f, const struct db_value *row), size_t key, size_t seq,
-		      int job, int64_t *counted)
+		      void (*name)(struct auditor *a, const struct db_value *row), int64_t *counted)
 {
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct db_value *row = db_cell(rows, i, 0);
 
 		if (!fits(&a->finding, row)) {
-			audit_name(a, job >= 0 && row[job].i ? "job" : "run");
+			name(a, row);
 			return false;
 		}
 		a->key = row[key].i;
@@ -116,7 +123,7 @@ static bool step_fits(struct audit_finding *f, const struct db_value *row)
 
 static bool take_steps(struct auditor *a, const struct unit_result *result)
 {
-	return take_rows(a, &result->rows[0], step_fits, RUN, POSITION, /* job= */ -1, &a->counts.steps);
+	return take_rows(a, &result->rows[0], step_fits, RUN, POSITION, name_run, &a->counts.steps);
 }
 
 const struct audit_pass audit_steps = {.name = "steps", .ask = ask_steps, .take = take_steps};
@@ -126,9 +133,9 @@ const struct audit_pass audit_steps = {.name = "steps", .ask = ask_steps, .take 
 #define FLAG(condition) "CAST(CASE WHEN " condition " THEN 1 ELSE 0 END AS bigint)"
 
 /* clang-format off */
-DB_STMT(stmt_slots, "audit_slots", "iii", "iiitiiiii",
+DB_STMT(stmt_slots, "audit_slots", "iii", "iiitiiiit",
 	"SELECT l.holder, l.name, l.held, s.status, " FLAG("s.owner IS NOT NULL AND s.owner <> '" SUBJECT_HELD "'") ", " FLAG("r.job IS NOT NULL") ","
-	" " FLAG("j.subject IS NOT NULL") ", " FLAG("j.ended_at IS NOT NULL") ", " FLAG("e.subject IS NOT NULL")
+	" " FLAG("j.subject IS NOT NULL") ", " FLAG("j.ended_at IS NOT NULL") ", e.workflow || ':' || e.name"
 	" FROM (SELECT * FROM hx_slot WHERE (name, holder) > (?1, ?2) ORDER BY name, holder LIMIT ?3) l"
 	" LEFT JOIN hx_run r ON r.subject = l.holder LEFT JOIN hx_job j ON j.subject = l.holder"
 	" LEFT JOIN hx_entity e ON e.subject = l.holder"
@@ -146,7 +153,7 @@ static bool slot_fits(struct audit_finding *f, const struct db_value *row)
 {
 	struct audit_place place = {row[SLOT_HOLDER].i, "slot", row[SLOT_NAME].i};
 	bool there = row[SLOT_STATUS].type != DB_NULL, held = row[SLOT_HELD].i == 1, job = row[SLOT_JOB].i != 0;
-	bool entity = row[SLOT_ENTITY].i != 0; /* it stands in no line */
+	bool entity = row[SLOT_ENTITY].type != DB_NULL; /* it stands in no line */
 	bool over = entity ? !held
 		    : job  ? row[SLOT_JOB_ENDED].i != 0
 			   : there && ways_is_terminal(&run_ways, row[SLOT_STATUS].s);
@@ -165,9 +172,17 @@ static bool slot_fits(struct audit_finding *f, const struct db_value *row)
 			   slice_str("held"));
 }
 
+static void name_holder(struct auditor *a, const struct db_value *row)
+{
+	if (row[SLOT_ENTITY].type != DB_NULL)
+		snprintf(a->finding.subject, sizeof a->finding.subject, "entity:%.*s", SLICE_ARGS(row[SLOT_ENTITY].s));
+	else
+		audit_name(a, row[SLOT_JOB].i ? "job" : "run");
+}
+
 static bool take_slots(struct auditor *a, const struct unit_result *result)
 {
-	return take_rows(a, &result->rows[0], slot_fits, SLOT_NAME, SLOT_HOLDER, SLOT_JOB, /* counted= */ NULL);
+	return take_rows(a, &result->rows[0], slot_fits, SLOT_NAME, SLOT_HOLDER, name_holder, /* counted= */ NULL);
 }
 
 const struct audit_pass audit_slots = {.name = "slots", .ask = ask_slots, .take = take_slots};

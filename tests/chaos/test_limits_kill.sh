@@ -79,9 +79,9 @@ def define(dir, url, limits={"concurrency": {"by": ".input.customer", "max": LIM
 	})
 
 
-def serve(dir, store, n):
+def serve(dir, store, n, *more):
 	(dir / str(n)).mkdir(exist_ok=True)
-	return Server(dir / str(n), "serve", "--db", store, "--workflows", str(dir / "workflows"), "--node", f"n{n}")
+	return Server(dir / str(n), "serve", "--db", store, "--workflows", str(dir / "workflows"), "--node", f"n{n}", *more)
 
 
 def start(node, customer, n):
@@ -149,6 +149,68 @@ def test_a_rate_over_two_nodes(dir):
 		print(f"# limits_kill: 12 runs of each of two customers at 4 a second took {took:.1f} s")
 		assert took >= 2, "more than 4 in a second"
 		assert service.done["a"] == service.done["b"] == 36, service.done
+	finally:
+		for node in nodes:
+			node.process.kill()
+			node.process.wait()
+
+
+def define_bills(dir, url):
+	limits = {"concurrency": {"by": ".input.customer", "max": LIMIT}}
+	write(dir / "workflows/bill.json", {
+		"workflow": "bill", "kind": "entity", "status_types": ["open", "closing", "closed"], "initial_status": "open",
+		"actions": {"Call": {"kind": "http", "url": url, "effect": "keyed", "limits": limits}},
+		"steps": [{"step_id": 1, "step_key": "close", "status": "open", "claim_state": ["closing", "open"], "successful_state": "closed",
+			"lease": "2s", "action": "Call", "success_after_effect": ["Call"]}]})
+	config = {"lease": "2s", "modules": {"bill": {"janitor": {"every": "1s", "stuck_after": "2s"}}}}
+	for n in range(NODES):
+		write(dir / f"{n}/hapax.json", config)
+
+
+def close(nodes, name, customer, told):
+	"""Fires until it is closed: who is told that there is no room, or that a node is gone, comes again to the next."""
+	for n in range(10000):
+		try:
+			status, _, body = nodes[n % NODES].call("POST", f"/api/v1/entities/bill/{name}/steps/close", {"input": {"customer": customer}})
+		except OSError:
+			status, body = 0, b""
+		told[status] += 1
+		if status == 200 or (b"WRONG_STATUS" in body and b"closed" in body):
+			return
+		time.sleep(0.05)
+	raise AssertionError(f"{name} cannot be closed")
+
+
+# The step of an entity and its after-effect are calls of one action: whoever makes them, there are never 3.
+def test_calls_of_entities_and_after_effects(dir):
+	if not os.environ.get("HAPAX_TEST_PG"):
+		print("[  SKIPPED ] there is no PostgreSQL")
+		return
+	service, store, told = Counter(), database(f"bills{os.getpid()}"), collections.Counter()
+	define_bills(dir, service.url)
+	nodes = [serve(dir, store, n, "--config", "hapax.json") for n in range(NODES)]
+	counted = lambda rows: int(subprocess.run(["psql", "-At", store, "-c", f"SELECT count(*) FROM {rows}"], check=True, capture_output=True).stdout)
+	try:
+		callers = []
+		for n in range(RUNS):
+			for c in range(CUSTOMERS // 2):
+				nodes[0].json("POST", "/api/v1/entities/bill", {"id": f"b{c}-{n}"}, status=201)
+				callers.append(threading.Thread(target=close, args=(nodes, f"b{c}-{n}", f"c{c}", told), daemon=True))
+		for caller in callers:
+			caller.start()
+		for k in range(KILLS):
+			time.sleep(random.uniform(0.2, 0.6))
+			nodes[k % NODES].process.kill()
+			nodes[k % NODES].process.wait()
+			nodes[k % NODES] = serve(dir, store, k % NODES, "--config", "hapax.json")
+		until(lambda: not any(caller.is_alive() for caller in callers), "all to be closed", 180)
+		until(lambda: counted("hx_job WHERE ended_at IS NULL") == 0, "all after-effects to be delivered", 180)
+		print(f"# limits_kill: {sum(service.done.values())} calls of entities, at most {max(service.most.values())} of a customer at once; told {dict(told)}")
+		assert max(service.most.values()) <= LIMIT, service.most
+		assert counted("hx_job WHERE error IS NULL") == len(callers), "an after-effect was parked"
+		assert told[429], told
+		until(lambda: held(store) == "0", "the last slot to be let go")
+		subprocess.run([server.HAPAX, "audit", "--db", store], check=True, stdout=subprocess.DEVNULL)
 	finally:
 		for node in nodes:
 			node.process.kill()

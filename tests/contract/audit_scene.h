@@ -217,7 +217,8 @@ static inline void assert_whole(void)
 }
 
 /* The place and what is wrong there; row NULL: of the subject itself. */
-static inline void assert_found(int64_t id, const char *row, int64_t seq, const char *what)
+/* named: how the name of the subject begins. */
+static inline void assert_found_of(int64_t id, const char *row, int64_t seq, const char *what, const char *named)
 {
 	struct auditor a;
 
@@ -231,6 +232,13 @@ static inline void assert_found(int64_t id, const char *row, int64_t seq, const 
 			 a.finding.row ? a.finding.row : "", (long long)a.finding.seq, a.finding.expected,
 			 a.finding.found);
 	assert_true(a.finding.expected[0] && a.finding.found[0]);
+	if (strncmp(a.finding.subject, named, strlen(named)) != 0)
+		fail_msg("%s is called %s", named, a.finding.subject);
+}
+
+static inline void assert_found(int64_t id, const char *row, int64_t seq, const char *what)
+{
+	assert_found_of(id, row, seq, what, /* named= */ "");
 }
 
 #define HISTORY "history row"

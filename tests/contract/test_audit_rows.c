@@ -153,6 +153,12 @@ static void test_a_slot_that_is_left(void **state)
 	script("ROLLBACK; BEGIN");
 	tamper(slot, (long long)world.town.job, 1);
 	assert_found(world.town.job, "slot", -5, "slot");
+	for (int held = 0; held < 2;
+	     held++) { /* an entity stands in no line, and has a slot while it is claimed alone */
+		script("ROLLBACK; BEGIN");
+		tamper(slot, (long long)world.town.entity, held);
+		assert_found_of(world.town.entity, "slot", -5, "slot", "entity:");
+	}
 }
 
 /* ---- money ---- */
