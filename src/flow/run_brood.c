@@ -467,7 +467,7 @@ static bool pass_repeat(struct run_drive *d, const struct answer *answer, const 
 				slice_str("{}"));
 		return false;
 	}
-	if (kids->open) {
+	if (kids->open) { /* mutant: body-beside-body -> if (0) { */
 		rest_for(d, answer, step, kids->open);
 		return false;
 	}
@@ -532,8 +532,9 @@ bool plan_undo_children(struct run_drive *d, const struct answer *answer, const 
 	}
 	if (d->kids.standing < 0) /* mutant: undone-before-children -> if (d->kids.open == 0) */
 		return true;
-	d->move.asking = (struct run_asking){step, CHILD_ASKED_CANCEL, step->type == RUN_REPEAT ? d->kids.standing : -1,
-					     /* but= */ -1};
+	d->move.asking = (struct run_asking){step, CHILD_ASKED_CANCEL, /* only= */ -1, /* but= */ -1};
+	if (step->type == RUN_REPEAT)
+		d->move.asking.only = d->kids.standing; /* mutant: bodies-undone-at-once -> ; */
 	rest_for(d, answer, step, d->kids.open ? d->kids.open : 1);
 	plan_carry_words(d);
 	return false;

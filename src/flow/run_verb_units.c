@@ -144,7 +144,7 @@ static void build_cancel(const struct run_verb *v, struct unit *unit)
 		unit_wake(unit, subject_end_topic(v->subject));
 	if (ends && v->row.parent)
 		run_child_ended(unit, &v->row, v->to);
-	if (!ends && !stands_at_repeat(&v->row))
+	if (!ends && !stands_at_repeat(&v->row)) /* mutant: bodies-cancelled-at-once -> if (!ends) */
 		build_for_standing(v, unit, CHILD_ASKED_CANCEL);
 }
 

@@ -116,7 +116,7 @@ DB_STMT(stmt_hash_bulk, "sim_bulk_hash", "", "tiiitt",
 	" AND h.from_status <> 'CANCELLING' ELSE h.to_status = 'PENDING' AND h.from_status = 'FAILED' END AND (?2 = 0 OR h.from_status = 'FAILED'))"
 
 /* One row: what is wrong, as numbers of findings. */
-DB_STMT(stmt_check, "sim_bulk_check", "ii", "iiiiii" "iiti",
+DB_STMT(stmt_check, "sim_bulk_check", "ii", "iiiiiii" "iiti",
 	"SELECT"
 	/* B1 */
 	" (SELECT b.selected <> (SELECT count(*) FROM hx_bulk_item) FROM hx_bulk b),"
@@ -128,6 +128,10 @@ DB_STMT(stmt_check, "sim_bulk_check", "ii", "iiiiii" "iiti",
 	" (SELECT " BULK_IS_OVER " AND EXISTS (SELECT 1 FROM hx_bulk_item WHERE result IS NULL) FROM hx_bulk b),"
 	/* whatever has changed, it is told as that */
 	" (SELECT count(*) FROM hx_bulk_item WHERE result NOT IN ('done', 'cancelled') AND result || code <> 'skippedNO_LONGER_MATCHES'),"
+	/* what it is found by is what it says of itself */
+	" (SELECT count(*) FROM hx_run r, json_each(r.attributes) a WHERE NOT EXISTS (SELECT 1 FROM hx_attribute i WHERE i.subject = r.subject"
+	"   AND i.name = a.key AND i.value = a.value)) + (SELECT count(*) FROM hx_attribute i WHERE NOT EXISTS (SELECT 1 FROM hx_run r"
+	"   WHERE r.subject = i.subject AND json_extract(r.attributes, '$.' || i.name) = i.value)),"
 	/* for what is compared with before */
 	" (SELECT b.state IN ('CANCELLING', 'CANCELLED') FROM hx_bulk b), (SELECT " BULK_IS_OVER " FROM hx_bulk b),"
 	" (SELECT max(result) FROM hx_bulk_item), (SELECT count(*) FROM hx_run WHERE json_extract(attributes, '$.paid') IS NOT NULL)");
@@ -210,6 +214,7 @@ static void check(struct sim *sim)
 		"B4: nobody will ever look at the bulk, or it is due after its end",
 		"a bulk is over before its items are",
 		"an item that matches no longer is told to be something else",
+		"a run is not found by its attributes",
 	};
 	enum { FOUND = sizeof words / sizeof *words };
 	struct db_value params[] = {db_int(strcmp(fixture.verb, "cancel") == 0), db_int(!fixture.of_the_unpaid)};

@@ -1,6 +1,6 @@
 /*
  * Runs with children, explored: a child, a map, branches of which all or the first one count, a body that is repeated; their parent
- * cancelled at any moment, nodes that are lost, answers that are. What runs do by themselves is test_run.c; here they only do what
+ * cancelled or paused at any moment, nodes that are lost, answers that are. What runs do by themselves is test_run.c; here they only do what
  * needs no call, so that all that there is to see is who is made, told and waited for.
  *
  * On every edge: C1 to C10 of flow/run_children.h. And from every state in which nothing goes on but time: if from there on all
@@ -31,11 +31,13 @@ static struct {
 	struct arena arena;
 	const struct run_machine *tree, *leaf;
 	struct sim *sim;
-	int64_t concurrency;     /* of its map; 0: there is none */
+	int64_t concurrency; /* of its map, and 1 of what is repeated; 0: there is none */
+	bool repeats;
 	bool any;                /* the first branch decides */
 	int64_t position;        /* of the step with children */
 	int64_t times_out_in_ms; /* of the root; 0: never */
 	bool may_wait;           /* for an event that nobody sends any more */
+	bool may_pause;          /* and nobody resumes it any more */
 } fixture;
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -111,6 +113,11 @@ DB_STMT(stmt_taken, "sim_tree_taken", "", "i",
 	" > (SELECT count(*) FROM hx_run_event)");
 
 #define CHILDREN RUNS " WHERE r.parent = 1"
+
+/* C4, of iterations: one is undone when those after it are. */
+DB_STMT(stmt_reversed, "sim_tree_reversed", "", "i",
+	"SELECT (SELECT count(*)" CHILDREN " AND s.status IN ('CANCELLING', 'CANCELLED') AND EXISTS (SELECT 1 FROM hx_run l JOIN hx_subject t"
+	" ON t.id = l.subject WHERE l.parent = 1 AND l.parent_n > r.parent_n AND t.status <> 'CANCELLED'))");
 #define ROOT_IS "(SELECT status FROM hx_subject WHERE id = 1)"
 
 /* One row: what is wrong, as numbers of findings. ?1: the concurrency; ?2: the first branch decides; ?3: the step with children. */
@@ -210,6 +217,8 @@ static void check(struct sim *sim)
 			sim_violate(sim, "%s", words[i]);
 	if (db_cell(&ask_store(sim, &stmt_taken, 0, NULL).rows[0], 0, 0)->i)
 		sim_violate(sim, "C9: an event was taken twice");
+	if (fixture.repeats && db_cell(&ask_store(sim, &stmt_reversed, 0, NULL).rows[0], 0, 0)->i)
+		sim_violate(sim, "C4: an iteration is undone before the one after it");
 	compare(sim, db_cell(rows, 0, FOUND)->i, db_cell(rows, 0, FOUND + 1)->i != 0, db_cell(rows, 0, FOUND + 2)->i);
 }
 
@@ -267,6 +276,11 @@ OF_CHILD(1)
 static const struct run_verb_request cancel = {
 	.kind = RUN_CANCEL, .workspace = {"default", 7}, .subject = ROOT, .policy = &policy};
 
+static const struct run_verb_request pause_it = {
+	.kind = RUN_PAUSE, .workspace = {"default", 7}, .subject = ROOT, .policy = &policy};
+static const struct run_verb_request resume_it = {
+	.kind = RUN_RESUME, .workspace = {"default", 7}, .subject = ROOT, .policy = &policy};
+
 #define DRIVES_ROOT(name, node)                                                                                        \
 	{                                                                                                              \
 		name, node, true, init_driver, &numbers[0], root_is_due                                                \
@@ -320,6 +334,12 @@ static void settle(struct sim *sim)
 	sim_violate(sim, "R6: the tree does not come to rest although all goes well");
 }
 
+/* The root is, and what is around in it may wait for that. */
+static bool may_stay_paused(const struct db_rows *rows)
+{
+	return slice_is(db_cell(rows, 0, 0)->s, RUN_PAUSED);
+}
+
 static void check_settled(struct sim *sim)
 {
 	struct unit_result result = ask_store(sim, &stmt_end, 0, NULL);
@@ -329,7 +349,8 @@ static void check_settled(struct sim *sim)
 		char status[40];
 
 		snprintf(status, sizeof status, "%.*s", SLICE_ARGS(db_cell(rows, i, 0)->s));
-		if (!run_is_terminal(status) && !(fixture.may_wait && slice_is(slice_str(status), RUN_WAITING)))
+		if (!run_is_terminal(status) && !(fixture.may_wait && slice_is(slice_str(status), RUN_WAITING)) &&
+		    !(fixture.may_pause && may_stay_paused(rows)))
 			sim_violate(sim, "R6: when all goes well, %s stays %s for ever", i ? "a child" : "the root",
 				    status);
 	}
@@ -499,6 +520,46 @@ static void exhaustive_first_branch(void **state)
 	});
 }
 
+/* One after the other, and back in reverse: also where the last time has failed the step. */
+static void exhaustive_repeat_cancelled(void **state)
+{
+	(void)state;
+	parse("{\"name\":\"r\",\"type\":\"repeat\",\"steps\":[" STEP("b") "],\"until\":\"false\",\"max\":2}",
+	      STEP("a"));
+	fixture.concurrency = 1;
+	fixture.repeats = true;
+	explore((struct sim_scenario){
+		.name = "a body that is carried out twice, cancelled at any moment, a crash",
+		.nodes_n = 3,
+		.cast_n = 6,
+		.cast = {DRIVES_ROOT("drives-root", 0), DRIVES(0, 1), OBEYS(0, 1), DRIVES(1, 2), OBEYS(1, 2),
+			 CANCELLER(0)},
+		.bounds = {.crashes = 1, .lost_answers = 1},
+	});
+}
+
+/* Whoever resumes it has it looked at, whatever its body is doing. */
+static void exhaustive_repeat_paused(void **state)
+{
+	(void)state;
+	parse("{\"name\":\"r\",\"type\":\"repeat\",\"steps\":[" STEP("b") "],\"until\":\"false\",\"max\":2}",
+	      STEP("a"));
+	fixture.concurrency = 1;
+	fixture.repeats = fixture.may_pause = true;
+	explore((struct sim_scenario){
+		.name = "a body that is carried out twice, paused and resumed at any moment",
+		.nodes_n = 3,
+		.cast_n = 6,
+		.cast = {DRIVES_ROOT("drives-root", 0),
+			 DRIVES(0, 1),
+			 OBEYS(0, 1),
+			 DRIVES(1, 1),
+			 {"pauser", 2, false, init_verb, &pause_it, NULL},
+			 {"resumer", 2, false, init_verb, &resume_it, NULL}},
+		.bounds = {.crashes = 1},
+	});
+}
+
 static void exhaustive_one_event(void **state)
 {
 	(void)state;
@@ -527,6 +588,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(exhaustive_map_fails),
 		cmocka_unit_test(exhaustive_branches_cancelled),
 		cmocka_unit_test(exhaustive_first_branch),
+		cmocka_unit_test(exhaustive_repeat_cancelled),
+		cmocka_unit_test(exhaustive_repeat_paused),
 		cmocka_unit_test(exhaustive_one_event),
 	};
 
