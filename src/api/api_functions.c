@@ -379,15 +379,11 @@ void api_function_journal(struct http_call *call)
 	static const char *const known[] = {"worker", "fence", "seq", "entries", "end", "leaseMs", NULL};
 	struct function_request rq = {0};
 	struct function_call_call *fc;
-	struct hx_error err;
 	struct json body;
 
 	if (!api_body(call, known, &body) || !api_run_id(call, &rq.subject) || !read_call(call, body, &rq))
 		return;
-	if (function_parse(body, call->arena, &rq, &err)) {
-		http_respond_error(call->exchange, &err);
-		return;
-	}
+	function_parse(body, call->arena, &rq);
 	fc = api_task_new(call, sizeof *fc, FUNCTION_CALL_BYTES_MAX, function_call_done);
 	if (fc)
 		start_call(fc, &rq, call->request->body);
@@ -413,16 +409,12 @@ static void begin_part(struct function_calls *calls, size_t place, struct functi
 {
 	struct http_call *call = calls->call;
 	struct function_call_call *fc;
-	struct hx_error err;
 
 	if (!rq->subject) {
 		tell_one(calls, place, HX_NOT_FOUND, no_such_run, NULL);
 		return;
 	}
-	if (function_parse(body, call->arena, rq, &err)) {
-		tell_one(calls, place, err.code, err.detail, NULL);
-		return;
-	}
+	function_parse(body, call->arena, rq);
 	fc = api_task_alloc(call, sizeof *fc, FUNCTION_CALL_BYTES_MAX, function_call_done);
 	if (!fc) {
 		tell_one(calls, place, HX_BUSY, NULL, NULL);

@@ -53,9 +53,10 @@
 #define FUNCTION_WAIT_MS_MAX 25000
 #define FUNCTION_CHANGES_MAX 1000 /* entries in one call */
 #define FUNCTION_ENTRIES_MAX 20000
-#define FUNCTION_BYTES_MAX (24 << 20)     /* of a journal */
-#define FUNCTION_PAGE_BYTES_MAX (4 << 20) /* of it in one answer */
-#define FUNCTION_ENTRY_BYTES 64           /* what an entry counts beside its texts */
+#define FUNCTION_N_MAX (FUNCTION_ENTRIES_MAX + FUNCTION_CHANGES_MAX) /* whoever counts on is told JOURNAL_FULL */
+#define FUNCTION_BYTES_MAX (24 << 20)                                /* of a journal */
+#define FUNCTION_PAGE_BYTES_MAX (4 << 20)                            /* of it in one answer */
+#define FUNCTION_ENTRY_BYTES 64                                      /* what an entry counts beside its texts */
 #define FUNCTION_LAPSES_MAX 10
 #define FUNCTION_ATTRIBUTES_MAX 32                      /* that a run is searched by, with those of its definition */
 #define FUNCTION_POLLED_FOR_MS (INT64_C(30) * 86400000) /* so long after its last poll a name can be started */
@@ -301,6 +302,8 @@ struct function_request {
 	const struct function_change *changes;
 	struct function_end end;
 	struct slice hash; /* of the bytes */
+	/* What is wrong with the entries or the end as they were written; told where it is asked whether they fit, not before. */
+	struct hx_error unread;
 	/* The machine of a child's workflow; see run.h. */
 	run_machine_fn machine_of;
 	const void *machine_context;
@@ -308,15 +311,14 @@ struct function_request {
 
 static inline bool function_is_heartbeat(const struct function_request *rq)
 {
-	return !rq->changes_n && rq->end.state == END_NONE;
+	return !rq->changes_n && rq->end.state == END_NONE && !rq->unread.code;
 }
 
 /*
- * Reads the entries and the end of a call into *rq. HX_VALIDATION_ERROR, HX_BAD_ENTRY, HX_TOO_LARGE with words. The texts borrow the
- * JSON or are in the arena.
+ * Reads the entries and the end of a call into *rq; or why they cannot be, into rq->unread: HX_VALIDATION_ERROR, HX_BAD_ENTRY,
+ * HX_TOO_LARGE, HX_JOURNAL_FULL with words. The texts borrow the JSON or are in the arena.
  */
-enum hx_code function_parse(struct json body, struct arena *arena, struct function_request *rq,
-			    struct hx_error *err) HX_MUST_CHECK;
+void function_parse(struct json body, struct arena *arena, struct function_request *rq);
 
 /* ---- a decision ---- */
 

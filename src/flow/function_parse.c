@@ -2,9 +2,11 @@
  * What a worker sends, read: entries and the end of a turn. Only shapes are looked at here; whether an entry fits the journal is
  * function_take.c's. An unknown member is refused: whoever misspells onUnknown has an unprotected step.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/excerpt.h"
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
@@ -18,13 +20,12 @@
 struct parser {
 	struct arena *arena;
 	struct hx_error *err;
-	size_t at; /* of the entries */
-	enum hx_code code;
+	char place[48]; /* what is being read: "entry 3", "end" */
 };
 
-#define REFUSE(p, ...) ((p)->code = error_set((p)->err, HX_BAD_ENTRY, __VA_ARGS__), false)
-#define INVALID(p, ...) ((p)->code = error_set((p)->err, HX_VALIDATION_ERROR, __VA_ARGS__), false)
-#define TOO_LARGE(p, ...) ((p)->code = error_set((p)->err, HX_TOO_LARGE, __VA_ARGS__), false)
+#define REFUSE(p, ...) (error_set((p)->err, HX_BAD_ENTRY, __VA_ARGS__) == HX_OK)
+#define INVALID(p, ...) (error_set((p)->err, HX_VALIDATION_ERROR, __VA_ARGS__) == HX_OK)
+#define TOO_LARGE(p, ...) (error_set((p)->err, HX_TOO_LARGE, __VA_ARGS__) == HX_OK)
 
 static bool name_is_good(struct slice name, size_t bytes_max)
 {
@@ -42,12 +43,12 @@ static bool read_text(struct parser *p, struct json object, const char *member, 
 	struct json value;
 
 	if (!json_find(object, slice_str(member), &value))
-		return !needed || REFUSE(p, "entry %zu: %s is missing", p->at, member);
+		return !needed || REFUSE(p, "%s: %s is missing", p->place, member);
 	if (json_type(value) == JSON_STRING)
 		*ret_text = json_string_decode(value, p->arena);
 	if (json_type(value) == JSON_STRING && name_is_good(*ret_text, bytes_max))
 		return true;
-	return REFUSE(p, "entry %zu: %s is a string of 1 to %zu bytes without control characters", p->at, member,
+	return REFUSE(p, "%s: %s is a string of 1 to %zu bytes without control characters", p->place, member,
 		      bytes_max);
 }
 
@@ -64,7 +65,7 @@ static bool read_number(struct parser *p, struct json object, const char *member
 	if (json_type(value) == JSON_NUMBER && json_int64(value, &err, ret_number) == HX_OK && *ret_number >= min &&
 	    *ret_number <= max)
 		return true;
-	return REFUSE(p, "entry %zu: %s is a whole number from %lld to %lld", p->at, member, (long long)min,
+	return REFUSE(p, "%s: %s is a whole number from %lld to %lld", p->place, member, (long long)min,
 		      (long long)max);
 }
 
@@ -76,7 +77,7 @@ static bool read_json(struct parser *p, struct json object, const char *member, 
 	if (!json_find(object, slice_str(member), &value))
 		return true;
 	if (value.raw.n > bytes_max)
-		return TOO_LARGE(p, "entry %zu: %s is at most %zu bytes", p->at, member, bytes_max);
+		return TOO_LARGE(p, "%s: %s is at most %zu bytes", p->place, member, bytes_max);
 	*ret_json = value.raw;
 	return true;
 }
@@ -88,13 +89,13 @@ static bool read_word(struct parser *p, struct json object, const char *member, 
 
 	*ret_word = slice_str(otherwise ? otherwise : "");
 	if (!json_find(object, slice_str(member), &value))
-		return otherwise || REFUSE(p, "entry %zu: %s is missing", p->at, member);
+		return otherwise || REFUSE(p, "%s: %s is missing", p->place, member);
 	for (size_t i = 0; json_type(value) == JSON_STRING && words[i]; i++)
 		if (json_string_is(value, slice_str(words[i]))) {
 			*ret_word = slice_str(words[i]);
 			return true;
 		}
-	return REFUSE(p, "entry %zu: %s is not one of its words", p->at, member);
+	return REFUSE(p, "%s: %s is not one of its words", p->place, member);
 }
 
 /* Members that say what was asked for are kept as they were written; those that an outcome has are not. */
@@ -133,6 +134,15 @@ static const char *const *const members_of[] = {
 	[ENTRY_DROP] = about_members,
 };
 
+static bool refuse_member(struct parser *p, struct slice name, const char *const known[])
+{
+	LOCAL_STRBUF(words, 160);
+
+	for (size_t i = 0; known[i]; i++)
+		strbuf_addf(&words, "%s%s", i ? ", " : "", known[i]);
+	return REFUSE(p, "%s: unknown member %s; known are %s", p->place, excerpt_of(name).text, words.p);
+}
+
 static bool members_are_known(struct parser *p, struct json object, const char *const known[])
 {
 	struct json_iter it = json_iter_of(object);
@@ -144,7 +154,7 @@ static bool members_are_known(struct parser *p, struct json object, const char *
 		while (known[i] && !json_string_is(name, slice_str(known[i])))
 			i++;
 		if (!known[i])
-			return REFUSE(p, "entry %zu: %.*s is no member of such an entry", p->at, SLICE_ARGS(name.raw));
+			return refuse_member(p, name.raw, known);
 	}
 	return true;
 }
@@ -183,11 +193,11 @@ static bool read_step(struct parser *p, struct json object, struct function_chan
 		   : c->retry_after_ms >= 0     ? ENTRY_RETRY
 						: ENTRY_FAILED;
 	if (c->output.p && c->state != ENTRY_DONE)
-		return REFUSE(p, "entry %zu: only a step that is done has an output", p->at);
+		return REFUSE(p, "%s: only a step that is done has an output", p->place);
 	if (c->retry_after_ms >= 0 && c->state != ENTRY_RETRY)
-		return REFUSE(p, "entry %zu: only a step that has failed is tried again", p->at);
+		return REFUSE(p, "%s: only a step that has failed is tried again", p->place);
 	if (c->error.p && (c->state == ENTRY_DONE || c->state == ENTRY_BEGUN))
-		return REFUSE(p, "entry %zu: only a step that has failed, or is unknown, has an error", p->at);
+		return REFUSE(p, "%s: only a step that has failed, or is unknown, has an error", p->place);
 	c->detail = slice_str("{}");
 	if (c->state == ENTRY_DONE && !c->output.p)
 		c->output = slice_str("null");
@@ -208,14 +218,14 @@ static bool read_sleep(struct parser *p, struct json object, struct function_cha
 		return false;
 	has_for = c->for_ms != 0;
 	if (has_until == has_for)
-		return REFUSE(p, "entry %zu: a sleep has either until or forMs", p->at);
+		return REFUSE(p, "%s: a sleep has either until or forMs", p->place);
 	if (has_until) {
 		struct slice text = {NULL, 0};
 
 		if (json_type(value) == JSON_STRING)
 			text = json_string_decode(value, p->arena);
 		if (!text.p || wall_time_parse("until", text, &err, &until) || until.ms < 1)
-			return REFUSE(p, "entry %zu: until is a time of RFC 3339", p->at);
+			return REFUSE(p, "%s: until is a time of RFC 3339", p->place);
 		c->until_ms = until.ms;
 	}
 	c->detail = keep_detail(p, object, kept);
@@ -249,7 +259,7 @@ static bool read_child(struct parser *p, struct json object, struct function_cha
 	    !read_json(p, object, "input", RUN_INPUT_BYTES_MAX, &c->input))
 		return false;
 	return json_type(json_trust(c->input)) == JSON_OBJECT ||
-	       REFUSE(p, "entry %zu: the input of a child is an object", p->at);
+	       REFUSE(p, "%s: the input of a child is an object", p->place);
 }
 
 static bool read_value(struct parser *p, struct json object, struct function_change *c)
@@ -293,10 +303,10 @@ static bool read_named(struct parser *p, struct json object, enum entry_kind *re
 	struct slice kind;
 
 	if (json_type(object) != JSON_OBJECT)
-		return REFUSE(p, "entry %zu is no object", p->at);
+		return REFUSE(p, "%s is no object", p->place);
 	if (!read_word(p, object, "kind", entry_kinds, NULL, &kind) ||
 	    !read_text(p, object, "name", FUNCTION_NAME_BYTES_MAX, /* needed= */ true, ret_name) ||
-	    !read_number(p, object, "n", 0, FUNCTION_ENTRIES_MAX, 0, ret_n))
+	    !read_number(p, object, "n", 0, FUNCTION_N_MAX, 0, ret_n))
 		return false;
 	for (int i = 0; entry_kinds[i]; i++)
 		if (slice_is(kind, entry_kinds[i]))
@@ -309,6 +319,11 @@ static bool read_change(struct parser *p, struct json object, struct function_ch
 	*c = (struct function_change){.retry_after_ms = -1};
 	return read_named(p, object, &c->kind, &c->name, &c->n) && members_are_known(p, object, members_of[c->kind]) &&
 	       read_kind(p, object, c);
+}
+
+static void set_place(struct parser *p, const char *of, size_t n)
+{
+	snprintf(p->place, sizeof p->place, "%s %zu", of, n);
 }
 
 /* An array of at most so many, with zeroed room for all of them in *ret_room. True without room: there is none. */
@@ -333,16 +348,20 @@ static bool read_entries(struct parser *p, struct json body, struct function_req
 {
 	struct function_change *changes;
 	struct json_iter it;
-	struct json value;
+	struct json value, all;
 	void *room;
 
+	if (json_find(body, slice_str("entries"), &all) && json_type(all) == JSON_ARRAY &&
+	    json_count(all) > FUNCTION_ENTRIES_MAX)
+		return error_set(p->err, HX_JOURNAL_FULL, FUNCTION_ENTRIES_WORDS) == HX_OK;
 	if (!read_array(p, body, "entries", "a call", FUNCTION_CHANGES_MAX, sizeof *changes, &it, &room))
 		return false;
 	rq->changes = changes = room;
 	while (changes && json_iter_element(&it, &value)) {
+		set_place(p, "entry", rq->changes_n);
 		if (!read_change(p, value, &changes[rq->changes_n]))
 			return false;
-		p->at = ++rq->changes_n;
+		rq->changes_n++;
 	}
 	return true;
 }
@@ -363,7 +382,7 @@ static bool read_awaits(struct parser *p, struct json object, struct function_en
 	while (awaits && json_iter_element(&it, &value)) {
 		struct function_awaited *a = &awaits[end->awaits_n];
 
-		p->at = end->awaits_n;
+		set_place(p, "awaits", end->awaits_n);
 		if (!read_named(p, value, &a->kind, &a->name, &a->n) || !members_are_known(p, value, known))
 			return false;
 		end->awaits_n++;
@@ -395,7 +414,7 @@ static bool read_failed_step(struct parser *p, struct json object, struct functi
 	if (json_type(value) != JSON_OBJECT)
 		return read_text(p, object, "step", FUNCTION_NAME_BYTES_MAX + 16, /* needed= */ true, &end->step);
 	if (!read_text(p, value, "name", FUNCTION_NAME_BYTES_MAX, /* needed= */ true, &named.name) ||
-	    !read_number(p, value, "n", 0, FUNCTION_ENTRIES_MAX, 0, &named.n))
+	    !read_number(p, value, "n", 0, FUNCTION_N_MAX, 0, &named.n))
 		return false;
 	LOCAL_STRBUF(text, FUNCTION_NAME_BYTES_MAX + 32);
 	entry_write_name(&named, &text);
@@ -413,10 +432,11 @@ static bool read_end_members(struct parser *p, struct json object, struct functi
 		end->any = json_bool(any);
 	}
 	end->output = end->error = end->expected = end->found = slice_str("null");
-	return read_awaits(p, object, end) && read_json(p, object, "output", RUN_OUTPUT_BYTES_MAX, &end->output) &&
+	return read_json(p, object, "output", RUN_OUTPUT_BYTES_MAX, &end->output) &&
 	       read_json(p, object, "error", ERROR_BYTES_MAX, &end->error) &&
 	       read_json(p, object, "expected", ERROR_BYTES_MAX, &end->expected) &&
-	       read_json(p, object, "found", ERROR_BYTES_MAX, &end->found) && read_failed_step(p, object, end);
+	       read_json(p, object, "found", ERROR_BYTES_MAX, &end->found) && read_failed_step(p, object, end) &&
+	       read_awaits(p, object, end);
 }
 
 static bool read_end(struct parser *p, struct json body, struct function_request *rq)
@@ -430,6 +450,7 @@ static bool read_end(struct parser *p, struct json body, struct function_request
 		return INVALID(p, "end is an object with a state");
 	for (size_t i = 0; i < sizeof end_states / sizeof *end_states; i++)
 		if (json_string_is(state, slice_str(end_states[i].word))) {
+			snprintf(p->place, sizeof p->place, "end");
 			rq->end.state = end_states[i].state;
 			return members_are_known(p, object, end_states[i].known) &&
 			       read_end_members(p, object, &rq->end);
@@ -437,11 +458,15 @@ static bool read_end(struct parser *p, struct json body, struct function_request
 	return INVALID(p, "a turn ends suspended, completed, failed, released, undone or diverged");
 }
 
-enum hx_code function_parse(struct json body, struct arena *arena, struct function_request *rq, struct hx_error *err)
+void function_parse(struct json body, struct arena *arena, struct function_request *rq)
 {
-	struct parser p = {arena, err, 0, HX_OK};
+	struct parser p = {.arena = arena, .err = &rq->unread};
+	bool read = read_entries(&p, body, rq) && read_end(&p, body, rq);
 
-	if (read_entries(&p, body, rq) && read_end(&p, body, rq) && !arena->failed)
-		return HX_OK;
-	return p.code ? p.code : arena_error(arena, err);
+	if (arena->failed)
+		arena_error(arena, &rq->unread);
+	if (!read || arena->failed) {
+		rq->changes_n = 0;
+		rq->end.state = END_NONE;
+	}
 }

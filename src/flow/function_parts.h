@@ -14,6 +14,8 @@
 #define ENTRY_SIZE "length(e.detail) + length(e.name) + coalesce(length(e.output), 0) + coalesce(length(e.error), 0)"
 /* clang-format on */
 
+#define FUNCTION_ENTRIES_WORDS "a journal has at most 20000 entries"
+
 /* N:NAME. Appends. */
 void entry_write_label(struct slice name, int64_t n, struct strbuf *text);
 /* NAME#N into its parts; false: it is none. */

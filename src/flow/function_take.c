@@ -224,7 +224,7 @@ static bool put_new(struct function_work *w, const struct function_request *rq, 
 	struct function_entry *e;
 
 	if (w->entries_n >= FUNCTION_ENTRIES_MAX)
-		return work_refuse(w, HX_JOURNAL_FULL, "a journal has at most %d entries", FUNCTION_ENTRIES_MAX);
+		return work_refuse(w, HX_JOURNAL_FULL, FUNCTION_ENTRIES_WORDS);
 	e = work_add(w, c->kind, c->name, c->n);
 	if (!e)
 		return work_refuse(w, HX_TOO_LARGE, "there is no memory for it");
@@ -567,6 +567,8 @@ bool function_take(struct function_work *w, const struct function_request *rq, s
 	if (rq->seq < w->row.taken_seq || rq->seq > w->row.seq) /* mutant: function-seq -> if (0) */
 		return work_refuse(w, HX_SEQ_CONFLICT, "a call was taken after seq %lld; the journal is at %lld",
 				   (long long)rq->seq, (long long)w->row.seq);
+	if (rq->unread.code)
+		return work_refuse(w, rq->unread.code, "%s", rq->unread.detail);
 	if (!take_changes(w, rq, ids, now))
 		return false;
 	function_settle(w);

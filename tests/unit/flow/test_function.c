@@ -602,6 +602,38 @@ static void test_a_turn_is_its_workers(void **state)
 	assert_int_equal(claim(w, "1", 0), 1);
 }
 
+/* Whose turn it is comes first, then the seq, and only then whether the entries are any. */
+static void test_who_asks_comes_before_what_is_written(void **state)
+{
+	static const char *const unread = "{'entries':[{'kind':'values','name':'v','n':0}]}";
+	struct world *w = *state;
+	int64_t seq;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	assert_int_equal(call(w, unread), HX_BAD_ENTRY);
+	seq = fixture.seq++;
+	MUST_HOLD(call(w, unread) == HX_SEQ_CONFLICT, "what cannot be read is told before the seq");
+	fixture.seq = seq;
+	sql(w, "UPDATE hx_function SET worker = 'other'");
+	MUST_HOLD(call(w, unread) == HX_STALE_FENCE, "what cannot be read is told before whose turn it is");
+	assert_is(w, "SELECT CAST(count(*) AS text) FROM hx_entry", "0");
+}
+
+static void test_a_full_journal_says_so_however_far_it_is_counted(void **state)
+{
+	struct world *w = *state;
+
+	define("");
+	assert_int_equal(create(w, fixture.machine), UNIT_WON);
+	assert_int_equal(claim(w, "1", 0), 1);
+	sql(w, "UPDATE hx_function SET entries_n = 20000");
+	assert_int_equal(
+		call(w, "{'entries':[{'kind':'value','name':'v','n':0},{'kind':'value','name':'w','n':20500}]}"),
+		HX_JOURNAL_FULL);
+}
+
 static void test_it_is_kept_as_its_definition_says(void **state)
 {
 	struct world *w = *state;
@@ -637,6 +669,8 @@ int main(int argc, char **argv)
 		TEST(test_not_under_its_worker),
 		TEST(test_a_dry_run_changes_nothing),
 		TEST(test_one_that_has_failed_stays_so),
+		TEST(test_who_asks_comes_before_what_is_written),
+		TEST(test_a_full_journal_says_so_however_far_it_is_counted),
 		TEST(test_it_is_kept_as_its_definition_says),
 		TEST(test_children_are_undone_in_reverse),
 		TEST(test_a_child_that_was_passed_is_undone_at_the_end),
