@@ -253,10 +253,11 @@ static enum hx_code check_operands(const struct command_args *args, struct hx_er
 
 	count_operands(args->command, &least, &most);
 	if (args->operands_n < least)
-		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s", words.text, wanted);
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s (hapax %s --help)", words.text, wanted,
+				 words.text);
 	if (args->operands_n > most)
-		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and \"%s\" is too many", words.text, wanted,
-				 excerpt_of(slice_str(args->operands[most])).text);
+		return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and \"%s\" is too many (hapax %s --help)",
+				 words.text, wanted, excerpt_of(slice_str(args->operands[most])).text, words.text);
 	for (size_t i = 0; i < args->operands_n; i++)
 		if (!*args->operands[i])
 			return error_set(err, HX_VALIDATION_ERROR, "%s wants %s, and one of these is empty", words.text,

@@ -9,6 +9,8 @@
 #include "flow/run_children.h"
 #include "flow/run_verb_parts.h"
 #include "flow/singleton.h"
+#include "model/nearest.h"
+#include "model/text.h"
 
 static bool stands(const struct function_work *w, const char *status)
 {
@@ -180,13 +182,33 @@ static bool is_late(const struct function_work *w, const struct function_entry *
 	return e->wake_at && e->wake_at < w->row.now;
 }
 
+/* What is open of that kind is what could have been meant. */
+static enum hx_code unnamed(struct run_verb *v, enum entry_kind kind, enum entry_state state, const char *words)
+{
+	struct function_work *w = v->work;
+	const char **known = arena_zalloc(w->arena, (w->n + 1) * sizeof *known);
+	const char *detail = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; known && i < w->n; i++) {
+		struct strbuf name = arena_strbuf(w->arena, FUNCTION_NAME_BYTES_MAX + 32);
+
+		entry_write_name(w->entries[i], &name);
+		if (w->entries[i]->kind == kind && w->entries[i]->state == state && !name.failed)
+			known[n++] = name.p;
+	}
+	if (known)
+		detail = text_printf(w->arena, "%s%s", words, nearest_words(v->rq->name, known, "\"", "\"").text);
+	return refused(w, HX_NOT_FOUND, detail ? detail : words);
+}
+
 static enum hx_code verb_approve(struct run_verb *v, const struct answer *answer)
 {
 	struct function_work *w = v->work;
 	const struct function_entry *e = entry_called(w, ENTRY_APPROVAL, v->rq->name);
 
 	if (!e || e->kind != ENTRY_APPROVAL)
-		return refused(w, HX_NOT_FOUND, "the run has asked for no approval of this name");
+		return unnamed(v, ENTRY_APPROVAL, ENTRY_OPEN, "the run has asked for no approval of this name");
 	if (!takes_events(w) || e->state != ENTRY_OPEN || is_late(w, e))
 		return refused(w, HX_WRONG_STATUS, "it has been decided already, or its time is over");
 	v->awaits = e->awaits;
@@ -202,7 +224,7 @@ static enum hx_code verb_resolve(struct run_verb *v)
 									: entry_called(w, ENTRY_STEP, v->rq->name);
 
 	if (!e)
-		return refused(w, HX_NOT_FOUND, "the run has no step of this name");
+		return unnamed(v, ENTRY_STEP, ENTRY_UNKNOWN, "the run has no step of this name");
 	if (e->state != ENTRY_UNKNOWN || run_is_terminal(w->row.status))
 		return refused(w, HX_WRONG_STATUS, "the outcome of this step is not unknown");
 	if (v->rq->done) {

@@ -8,6 +8,8 @@
 #include <strings.h>
 
 #include "base/excerpt.h"
+#include "base/json_string.h"
+#include "base/json_walk.h"
 #include "model/config_fields.h"
 #include "model/text.h"
 
@@ -279,6 +281,22 @@ static const struct field config_fields[] = {
 	{"drain",            FIELD_OBJECT(struct config, drain_notice_ms, drain_fields)},
 	{0}};
 /* clang-format on */
+
+bool config_file_is(struct slice text)
+{
+	struct json root, name, value;
+	bool has = false;
+
+	if (json_check(text, /* err= */ NULL, &root) || json_type(root) != JSON_OBJECT)
+		return false;
+	for (struct json_iter it = json_iter_of(root); json_iter_member(&it, &name, &value);) {
+		if (json_string_is(name, slice_str("workflow")) || json_string_is(name, slice_str("kind")))
+			return false;
+		for (const struct field *f = config_fields; f->name; f++)
+			has |= json_string_is(name, slice_str(f->name));
+	}
+	return has;
+}
 
 static void config_read_config(const struct reader *r, const struct json_node *root, void *ret)
 {

@@ -57,6 +57,8 @@ struct config {
 	int64_t drain_notice_ms;  /* default 0: none */
 };
 
+/* Is this text a configuration, to judge by its members, which was taken for something else? */
+bool config_file_is(struct slice text);
 /* Defaults only. */
 void config_init(struct config *config);
 /* All findings are added. *ret then has what could be read and defaults for the rest: fit to go on checking with. */

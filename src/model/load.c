@@ -78,6 +78,9 @@ static void load_file(const char *path, struct arena *arena, struct findings *fi
 
 		if (schedule)
 			set->schedules[set->schedules_n++] = schedule;
+	} else if (config_file_is(strbuf_slice(&text))) {
+		report(findings, path, "file",
+		       "this is a configuration, and no definition: it goes with --config; definitions are in a folder of their own");
 	} else {
 		definition_parse(path, strbuf_slice(&text), arena, findings, &definition);
 		if (definition)

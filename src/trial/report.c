@@ -138,6 +138,21 @@ static void verdict_words(const struct trial_report *r, struct strbuf *out)
 			    r->complete_mishaps, r->complete_mishaps == 1 ? "" : "s");
 }
 
+/* Whoever reads "no rule was broken" is told at once of what that says nothing. */
+static void unreached_words(const struct trial_report *r, struct strbuf *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->covered_n; i++)
+		n += !r->covered[i].reached;
+	if (n && !r->story)
+		strbuf_addf(
+			out,
+			"but %zu of %zu steps and calls were reached by none of them, so nothing is said of these: name inputs "
+			"that lead there, \"world\": {\"inputs\": [ … ]} in the definition, or --world FILE\n",
+			n, r->covered_n);
+}
+
 void trial_verdict_words(const struct trial_report *r, const struct trial_options *o, struct strbuf *out)
 {
 	if (r->worker) {
@@ -152,6 +167,7 @@ void trial_verdict_words(const struct trial_report *r, const struct trial_option
 	bounds_words(o, out);
 	strbuf_add_char(out, '\n');
 	verdict_words(r, out);
+	unreached_words(r, out);
 }
 
 void trial_report_words(const struct trial_report *r, const struct trial_options *o, struct strbuf *out)

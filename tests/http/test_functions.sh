@@ -153,6 +153,7 @@ def test_a_claimed_step_that_is_unknown_is_held(scene):
 	assert w.poll()["turns"] == [] and scene.why(w) == "RUN_UNKNOWN" and scene.attention(w) == ["unknown_step"]
 	assert scene.show(w)["steps"][0]["status"] == "UNKNOWN"
 	scene.verb(w, "steps/nothing/resolve", {"outcome": "done"}, status=404)
+	assert 'did you mean "pay it"?' in scene.verb(w, "steps/pya%20it/resolve", {"outcome": "done"}, status=404)["detail"]
 	scene.verb(w, "steps/pay%20it/resolve", {"outcome": "not_done"})
 	turn = w.claim(warm=[{"run": w.turn["run"], "seq": 2}])
 	assert turn["from"] == 0 and turn["journal"][0]["retryAfterMs"] == 0 and "key" not in turn["journal"][0], "begun again with the same key"
@@ -195,7 +196,7 @@ def test_events_and_decisions(scene):
 	assert [(e["n"], e["output"]) for e in answer["completed"]] == [(0, 1), (1, 2)], "the oldest first"
 	w.write(entry("approval", "ok?"), end=suspended(("approval", "ok?")))
 	assert scene.why(w) == "RUN_APPROVAL" and scene.attention(w) == ["approval"]
-	scene.verb(w, "approvals/what", {"decision": "approve"}, status=404)
+	assert scene.verb(w, "approvals/what", {"decision": "approve"}, status=404)["detail"].endswith('; there is "ok?"'), "what could have been meant"
 	scene.verb(w, "approvals/ok%3F", {"decision": "reject", "by": "ada"})
 	assert scene.verb(w, "approvals/ok%3F", {"decision": "approve"}, status=409)["code"] == "WRONG_STATUS"
 	w.claim()

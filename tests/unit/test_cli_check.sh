@@ -99,6 +99,12 @@ exits 1 check nowhere.json good && says "nowhere.json: error: file: No such file
 result a_path_that_is_not_there
 exits 1 check empty && says "there is no *.json in this folder"
 result an_empty_folder
+mkdir mixed && cp covers.json mixed/hapax.json && cp good/a.json mixed && exits 1 check mixed &&
+	says "mixed/hapax.json: error: file: this is a configuration, and no definition: it goes with --config" && last "2 files, 1 error, 0 warnings" &&
+	echo '{ "modules": {}, "workflow": "x" }' >mixed/hapax.json && exits 1 check mixed && says 'missing field: "kind" is missing' && ! says "a configuration"
+result a_configuration_among_definitions
+exits 2 check && complains "check wants PATH… (hapax check --help)"
+result where_help_is_to_be_had
 
 run order '"type": "task", "action": "mail", "input": "{to: .input.to}"' >runs/a.json
 workflow one '"new", "going", "done"' '["going", "new"]' money >runs/b.json
