@@ -95,12 +95,39 @@ static void a_limit_that_is_gone(void **state)
 	assert_int_equal(rows(), 0);
 }
 
+/* The same of one that counts by another key from now on: a claim has one row, and whoever ends it lets go of that. */
+static void a_limit_of_another_key(void **state)
+{
+	int64_t first = pushed(0), second = pushed(0);
+	struct limits by_payload = slot;
+	const struct expression *by;
+	struct arena arena;
+	struct hx_error err;
+
+	(void)state;
+	arena_init(&arena, 1u << 20);
+	assert_int_equal(expression_parse(slice_str(".payload"), &arena, &err, &by), HX_OK);
+	by_payload.concurrency.by = by;
+	w.limits = &slot;
+	assert_int_equal(got(), first);
+	assert_int_equal(got(), 0);
+	w.limits = &by_payload;
+	fake_clock_advance_ms(&fake, SLOT_LOOK_FIRST_MS);
+	assert_int_equal(got(), second);
+	assert_int_equal(rows(), 2);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, first, 1), HX_OK);
+	assert_int_equal(desk_settle(&w, JOB_COMPLETE, second, 1), HX_OK);
+	assert_int_equal(rows(), 0); /* or a slot would be nobody's, for ever */
+	arena_release(&arena);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(who_waits_comes_by_priority_and_then_by_age),
 		TEST(one_waits_for_one_thing),
 		TEST(a_limit_that_is_gone),
+		TEST(a_limit_of_another_key),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
