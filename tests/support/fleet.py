@@ -39,7 +39,7 @@ class Fleet:
 	def __init__(self, dir, store, nodes):
 		self.dir, self.store, self.kills = dir, store, 0
 		for n in range(nodes):
-			(dir / f"n{n}").mkdir()
+			(dir / f"n{n}").mkdir(exist_ok=True)
 		self.nodes = []
 		for n in range(nodes):
 			self.nodes.append(self.serve(n))
