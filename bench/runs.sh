@@ -3,7 +3,7 @@
 # tests/with-postgres.
 #
 #   lane      guarded transitions through one lane (SQLite) or as many as the server has (PostgreSQL), 256 callers: what
-#             the store and the lane give at most. A run of three steps is 5 units with 7 transitions, a job 2 of them
+#             the store and the lane give at most. A run of three steps is 4 units with 7 transitions, a job 2 of them
 #   runs      of three native steps, created over HTTP with an idempotency key and awaited, 1 to 256 under way
 #   map       the same runs as the children of one, 256 under way: by the rows that they are, and without a request for each
 #   push      jobs over HTTP, one in a request and 100 in a request

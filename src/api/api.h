@@ -184,6 +184,8 @@ struct api_query {
 	/* Instead of it, for what is read by its workspace and its subject. */
 	void (*read)(struct unit *unit, struct slice workspace, int64_t subject);
 	enum hx_code (*answered)(struct api_query *query, const struct unit_result *result);
+	/* Has its unit carried out by another task, which ends with api_query_end(). False: it is one of its own. NULL: it is, always. */
+	bool (*carried)(struct api_query *query);
 	/* private */
 	uint64_t hash;
 	bool lost; /* to a record of the same key */
@@ -207,6 +209,8 @@ struct api_query *api_query_new(const struct api_query *asked);
 void api_query_init(struct api_query *query);
 /* In the lane of this hash: writes, and reads of one row by its key. */
 void api_query_start(struct api_query *query, uint64_t hash);
+/* Of one whose unit is carried: it has ended. */
+void api_query_end(struct api_query *query, enum hx_code code);
 /* Beside the lanes: lists, whose length must not hold up anybody's commit. The unit only reads. */
 void api_query_read(struct api_query *query);
 /* Tells the caller of its end: the text, or the code. For `ended`; the exchange and the query may be gone afterwards. */

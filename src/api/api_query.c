@@ -20,6 +20,8 @@ static void query_build(const struct single *single, struct unit *unit)
 	struct api_gate *gate = gate_of(query);
 	struct api_json json;
 
+	query->single.stamp = single->stamp; /* it may be a copy that is carried */
+	query->single.fresh_id = single->fresh_id;
 	if (gate) {
 		render(query);
 		api_json_init(&json, query->status, strbuf_slice(&query->text), query->etag);
@@ -77,9 +79,8 @@ static void start_again(void *data)
 }
 
 /* The text outlives the exchange's arena for as long as it takes to let it go. */
-static void query_end(struct seat *seat, enum hx_code code)
+void api_query_end(struct api_query *query, enum hx_code code)
 {
-	struct api_query *query = (struct api_query *)seat;
 	struct strbuf text = query->text;
 
 	if (query->lost) {
@@ -93,6 +94,11 @@ static void query_end(struct seat *seat, enum hx_code code)
 	else
 		api_query_tell(query, code);
 	strbuf_release(&text);
+}
+
+static void query_end(struct seat *seat, enum hx_code code)
+{
+	api_query_end((struct api_query *)seat, code);
 }
 
 void api_query_init(struct api_query *query)
@@ -127,6 +133,8 @@ void api_query_start(struct api_query *query, uint64_t hash)
 	enum hx_code code;
 
 	query->hash = hash;
+	if (query->carried && query->carried(query))
+		return;
 	code = engine_submit(api_of(query->call)->engine, hash, &query->seat);
 	if (code)
 		query_end(&query->seat, code);

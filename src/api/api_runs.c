@@ -113,6 +113,7 @@ struct creation {
 	enum run_wait_wrap wrap;        /* of what is there already */
 	struct run_verb_request signal; /* .name.p NULL: none */
 	bool duplicate;                 /* the run had it already */
+	bool made;                      /* by the task that drives it */
 };
 
 static void runs_build_create(struct api_query *query, struct unit *unit)
@@ -224,7 +225,7 @@ static void find_there(void *data)
 static void tell_created(struct creation *c, void (*tell)(struct creation *c))
 {
 	struct http_call *call = c->query.call;
-	struct drive *drive = runs_created(api_parts(call)->runs, &c->start.spec, &c->start.row);
+	struct drive *drive = c->made ? NULL : runs_created(api_parts(call)->runs, &c->start.spec, &c->start.row);
 
 	if (c->wait_ms) {
 		if (call->gate)
@@ -237,7 +238,8 @@ static void tell_created(struct creation *c, void (*tell)(struct creation *c))
 			.wait_ms = c->wait_ms,
 			.wrap = RUN_CREATED,
 			.known = &c->start.row,
-			.begun = drive != NULL,
+			.begun = c->made || drive,
+			.lane = c->made ? c->query.hash : 0,
 		});
 	} else {
 		tell(c);
@@ -265,6 +267,26 @@ static void created(struct api_query *query, enum hx_code code)
 		api_gate_acquire(gate, find_there, c);
 	else
 		find_there(c);
+}
+
+static void carried(void *data, enum hx_code code)
+{
+	struct creation *c = data;
+
+	c->made = !code;
+	api_query_end(&c->query, code);
+}
+
+/* By the task that drives it, which may begin its first step in the same unit. */
+static bool carry(struct api_query *query)
+{
+	struct creation *c = (struct creation *)query;
+
+	return runs_make(api_parts(query->call)->runs, &(struct run_making){.single = &query->single,
+									    .spec = &c->start.spec,
+									    .hash = query->hash,
+									    .ended = carried,
+									    .context = c});
 }
 
 /* ---- create with a signal ---- */
@@ -413,6 +435,7 @@ void api_run_create(struct http_call *call)
 		.build = runs_build_create,
 		.answered = runs_answered_create,
 		.render = render_create,
+		.carried = carry,
 		.ended = created,
 	};
 	api_query_init(&c->query);

@@ -44,6 +44,7 @@ struct api_wait {
 	int wrap;          /* how it is told: the kind's own words, of which API_WAIT_NEW says that it was created */
 	const void *known; /* NULL, or what is told if the waiting fails. Lives as long as the exchange */
 	bool begun;        /* it was created just now: nothing is to be found out by reading it */
+	uint64_t lane;     /* by whose hash it waits; 0: the subject's */
 	/* What is told. */
 	struct strbuf text;
 	int status;

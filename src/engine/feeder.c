@@ -160,6 +160,15 @@ bool feeder_has_room(struct feeder *f)
 	return slice_fits(f);
 }
 
+bool feeder_name(struct feeder *f, int64_t name, int64_t subject)
+{
+	LOCKED(&f->mutex);
+	if (id_set_has(&f->under_way, subject))
+		return false;
+	(void)id_set_remove(&f->under_way, name); /* it is there: F1 */
+	return id_set_add(&f->under_way, subject);
+}
+
 void feeder_offer(struct feeder *f, int64_t subject)
 {
 	if (feeder_take(f, subject) && !f->feed.begin(f->context, (struct due){subject, subject}))

@@ -79,6 +79,8 @@ void feeder_release(struct feeder *feeder);
  */
 bool feeder_take(struct feeder *feeder, int64_t subject);
 bool feeder_has_room(struct feeder *feeder);
+/* What was taken under a name of its own (below 0), because it had no id yet, has this one. False: that is under way, and the name stays. */
+bool feeder_name(struct feeder *feeder, int64_t name, int64_t subject);
 /* From any thread: takes it, and begins it. */
 void feeder_offer(struct feeder *feeder, int64_t subject);
 /* From any thread: from now on nothing new is begun; what is under way goes on. Takes NULL. */

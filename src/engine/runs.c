@@ -18,6 +18,10 @@ struct drive {
 	struct run_drive run;
 	struct runs *runs;
 	bool told_over; /* that it was taken over */
+	bool makes;     /* its run, which is not there yet */
+	/* Then: */
+	struct run_making making; /* .ended NULL: whoever wants it has been told, or it was there */
+	struct run_spec spec;
 };
 
 static struct slice left_runs(const void *context)
@@ -90,9 +94,8 @@ static void tell_unknown(const struct drive *drive, const char *id)
 }
 
 /* As soon as the move that takes the run is durable: what it was taken over for may last for hours. */
-static void tell_over(struct seat *seat)
+static void tell_over(struct drive *drive)
 {
-	struct drive *drive = (struct drive *)seat;
 	const struct run_drive *run = &drive->run;
 
 	if (!run->took_over || drive->told_over)
@@ -143,12 +146,46 @@ static void runs_tell(const struct drive *drive, enum hx_code code)
 
 /* ---- driving ---- */
 
+static void tell_maker(struct drive *drive, enum hx_code code)
+{
+	struct run_making making = drive->making;
+
+	drive->making.ended = NULL;
+	if (making.ended)
+		making.ended(making.context, code);
+}
+
+/* It has an id: from now on nobody else here drives it. */
+static void take_made(struct drive *drive)
+{
+	struct runs *runs = drive->runs;
+
+	atomic_fetch_add(&runs->feeder.parts->metrics->runs_created, 1);
+	if (feeder_name(&runs->feeder, drive->fed.subject, drive->run.subject))
+		drive->fed.subject = drive->run.subject;
+	drive->makes = false;
+}
+
+static void drive_committed(struct seat *seat)
+{
+	struct drive *drive = (struct drive *)seat;
+	const struct run_drive *run = &drive->run;
+
+	if (drive->makes && run->made)
+		take_made(drive);
+	if (run->made || run->task.at == DRIVE_FINDING)
+		tell_maker(drive, run->made ? HX_OK : HX_OUTCOME_UNKNOWN);
+	tell_over(drive);
+}
+
 static void driven(struct seat *seat, enum hx_code code)
 {
 	struct drive *drive = (struct drive *)seat;
 
-	runs_tell(drive, code);
-	fed_end(&drive->fed, feeder_rest_ms(code));
+	tell_maker(drive, code);
+	if (!drive->makes) /* else there is none */
+		runs_tell(drive, code);
+	fed_end(&drive->fed, drive->makes ? 0 : feeder_rest_ms(code));
 }
 
 static struct drive *drive_new(struct runs *runs, int64_t subject)
@@ -158,7 +195,7 @@ static struct drive *drive_new(struct runs *runs, int64_t subject)
 	if (!drive)
 		return NULL;
 	drive->runs = runs;
-	drive->fed.seat.committed = tell_over;
+	drive->fed.seat.committed = drive_committed;
 	return drive;
 }
 
@@ -211,6 +248,55 @@ static struct drive *drive_created(struct runs *runs, const struct run_row *row)
 	fed_free((struct fed *)drive);
 	feeder_ended(&runs->feeder, row->subject, /* rest_ms= */ 0);
 	return NULL;
+}
+
+static struct run_spec copy_spec(struct arena *arena, const struct run_spec *spec)
+{
+	struct run_spec copied = *spec;
+
+	copied.workspace = copy(arena, spec->workspace);
+	copied.requester = copy(arena, spec->requester);
+	copied.key = copy(arena, spec->key);
+	copied.traceparent = copy(arena, spec->traceparent);
+	copied.input = copy(arena, spec->input);
+	copied.attributes = copy(arena, spec->attributes);
+	return copied;
+}
+
+/* Under a name until it has an id: no two are at one place at the same time. */
+static struct drive *drive_making(struct runs *runs, const struct run_making *making)
+{
+	struct drive *drive = drive_new(runs, /* subject= */ 0);
+
+	if (!drive)
+		return NULL;
+	drive->fed.subject = -(int64_t)(uintptr_t)drive;
+	drive->fed.beside = (int64_t)making->hash;
+	/* Somebody waits for it: not for longer than for any other answer of the store. */
+	if (runs->feeder.parts->config->store_timeout_ms)
+		drive->fed.seat.deadline = mono_add_ms(clock_mono(runs->feeder.parts->clock),
+						       runs->feeder.parts->config->store_timeout_ms);
+	drive->making = *making;
+	drive->makes = true;
+	drive->spec = copy_spec(&drive->fed.arena, making->spec);
+	run_drive_init_making(&drive->run, making->single, &drive->spec, &runs->policy, &drive->fed.arena);
+	if (!drive->fed.arena.failed && feeder_take(&runs->feeder, drive->fed.subject))
+		return drive;
+	fed_free(&drive->fed);
+	return NULL;
+}
+
+bool runs_make(struct runs *runs, const struct run_making *making)
+{
+	struct drive *drive = making->spec->due_in_ms ? drive_making(runs, making) : NULL;
+	int64_t name = drive ? drive->fed.subject : 0;
+
+	if (!drive)
+		return false;
+	if (fed_begin(&drive->fed, &drive->run.task, driven))
+		return true;
+	feeder_ended(&runs->feeder, name, /* rest_ms= */ 0);
+	return false;
 }
 
 struct drive *runs_created(struct runs *runs, const struct run_spec *spec, const struct run_row *row)

@@ -4,9 +4,10 @@
  *   feeder (due runs, woken by RUN_TOPIC, by time, at the latest every 2 s) ─ ids ─▶ a run_drive for each that is not
  *   under way here ─ done ─▶ it looks again
  *
- * A run that was created here is handed over without being looked for: its row is due for others a little later
- * (RUNS_HEAD_START_MS), so no other node reaches for it in vain, and none has to if this node lives. A run whose holder is
- * lost is not due; the janitor finds it by its claim, and hands it over too.
+ * A run that is created here is driven without being looked for, where there is room for it: by the very task that makes it
+ * (runs_make()), or by one that begins when it is there (runs_created()). Then its row is due for others a little later
+ * (RUNS_HEAD_START_MS), so no other node reaches for it in vain, and none has to if this node lives; or it is held already. A run whose
+ * holder is lost is not due; the janitor finds it by its claim, and hands it over too.
  */
 #pragma once
 
@@ -30,6 +31,17 @@ uint64_t runs_hash(const struct run_spec *spec);
 int64_t runs_head_start_ms(struct runs *runs);
 /* From any thread: its holder was seen to be past its time. Seizes and drives it; without room a later sweep finds it. */
 void runs_take_over(struct runs *runs, int64_t subject);
+/* A run that is to be made, and driven at once. Texts live until `ended`. */
+struct run_making {
+	const struct single *single; /* adds the lines; its verdict is told there: see run_drive_init_making() */
+	const struct run_spec *spec; /* with its head start */
+	uint64_t hash;               /* in which lane; whoever waits for its end does so in the same */
+	/* Once, in that lane's thread, before a call is begun: HX_OK: it is there; HX_OUTCOME_UNKNOWN; or there is none. */
+	void (*ended)(void *context, enum hx_code code);
+	void *context;
+};
+/* From any thread. False: not here, or not now, and nothing was done. */
+bool runs_make(struct runs *runs, const struct run_making *making) HX_MUST_CHECK;
 /*
  * From any thread: this run was created here just now. Counts it, and copies what is needed to drive it, if it was given its
  * head start. NULL: the watch finds it, here or on another node.

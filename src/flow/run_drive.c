@@ -27,15 +27,19 @@ static void move(struct run_drive *d, const struct answer *answer)
 	task_go(&d->task, DRIVE_MOVING);
 }
 
-static void plan(struct run_drive *d, const struct answer *answer)
+/* False: there is nothing to do. */
+static bool decide(struct run_drive *d, const struct answer *answer)
 {
-	bool moves;
-
 	if (!d->slot.name)
 		d->slot = run_limit_of(&d->row, d->policy, d->arena);
 	d->rate = run_rate_of(&d->row, d->policy, d->arena);
 	d->debounce = run_debounce_of(&d->row, d->arena);
-	moves = run_plan(d, answer);
+	return run_plan(d, answer);
+}
+
+static void plan(struct run_drive *d, const struct answer *answer)
+{
+	bool moves = decide(d, answer);
 
 	if (d->wants_children && !d->arena->failed) {
 		task_go(&d->task, DRIVE_READING_CHILDREN);
@@ -131,9 +135,33 @@ static bool is_left(struct run_drive *d)
 	return true;
 }
 
+/* Can its move be written by the unit that makes the run? It begins a call, and after the insert no line of it can be lost. */
+static bool may_go_along(const struct run_drive *d)
+{
+	bool counted = d->slot.name || d->rate.name || d->debounce || run_has_lines(&d->row);
+
+	if (!d->move.keeps || !d->action || d->arena->failed)
+		return false;
+	return !counted; /* mutant: made-over-a-limit -> return true; */
+}
+
+static void start_making(struct run_drive *d, const struct answer *answer)
+{
+	struct run_spec spec = *d->makes;
+
+	d->subject = spec.subject = answer->more_ids[0];
+	d->stamp = flow_stamp(answer);
+	d->asked = answer->mono;
+	run_row_created(&spec, &d->stamp, &d->row);
+	d->goes_along = !run_row_absent(&d->row) && decide(d, answer) && may_go_along(d);
+	task_go(&d->task, DRIVE_MAKING);
+}
+
 static void run_drive_take_start(struct run_drive *d, const struct answer *answer)
 {
-	if (!d->row.machine)
+	if (d->maker)
+		start_making(d, answer);
+	else if (!d->row.machine)
 		task_go(&d->task, DRIVE_READING);
 	else if (!is_left(d)) /* mutant: left-run-created -> else */
 		plan(d, answer);
@@ -210,12 +238,12 @@ static void take_children(struct run_drive *d, const struct answer *answer)
 }
 
 /* The row as the move has left it. */
-static void apply(struct run_drive *d, const struct db_rows *rows)
+static void apply(struct run_drive *d, int64_t version, int64_t fence)
 {
 	const struct run_move *m = &d->move;
 
-	d->row.version = db_cell(rows, 0, 0)->i;
-	d->row.fence = db_cell(rows, 0, 1)->i;
+	d->row.version = version;
+	d->row.fence = fence;
 	d->row.status = m->to;
 	d->row.owned = m->keeps;
 	d->row.past = false;
@@ -244,11 +272,11 @@ static void apply(struct run_drive *d, const struct db_rows *rows)
 		d->undone_from = (size_t)m->undone;
 }
 
-/* The move is durable: rows are (version, fence), from the move itself or from its history row. */
-static void moved(struct run_drive *d, const struct answer *answer)
+/* The move is durable. */
+static void moved_to(struct run_drive *d, const struct answer *answer, int64_t version, int64_t fence)
 {
 	d->took_over |= !d->holding && d->row.past;
-	apply(d, &answer->result->rows[0]);
+	apply(d, version, fence);
 	d->held = d->move.awaits.p && slice_is(d->move.awaits, RUN_AWAITS_PERSON);
 	d->brought_to_end = run_is_terminal(d->row.status);
 	d->knows = false;
@@ -265,6 +293,57 @@ static void moved(struct run_drive *d, const struct answer *answer)
 	else
 		plan(d, answer);
 }
+
+/* Row: (version, fence), from the move itself or from its history row. */
+static void moved(struct run_drive *d, const struct answer *answer)
+{
+	const struct db_rows *rows = &answer->result->rows[0];
+
+	moved_to(d, answer, db_cell(rows, 0, 0)->i, db_cell(rows, 0, 1)->i);
+}
+
+/* The run that it makes is there. (Its op has two rows of history where a move went along.) */
+static void is_made(struct run_drive *d, const struct answer *answer)
+{
+	bool begun = d->goes_along;
+
+	d->made = true;
+	d->maker = NULL;
+	d->goes_along = false;
+	if (begun)
+		moved_to(d, answer, d->row.version + d->move.transitions, d->row.fence + 1);
+	else if (!is_left(d)) /* mutant: left-run-made -> else */
+		plan(d, answer);
+}
+
+static void take_made(struct run_drive *d, const struct answer *answer)
+{
+	struct single single = *d->maker;
+	enum hx_code code;
+
+	single.stamp = d->stamp;
+	single.fresh_id = d->subject;
+	code = answer->result->verdict == UNIT_FAILED ? flow_failure(answer->result)
+						      : single.answered(&single, answer->result);
+	if (code)
+		task_end(&d->task, code);
+	else
+		is_made(d, answer);
+}
+
+/* Whoever waits for it was told that nobody knows. */
+static void rest_finding(struct run_drive *d, const struct answer *answer)
+{
+	if (!flow_rests(&d->patience, &d->task, answer, DRIVE_RESTING))
+		task_end(&d->task, HX_OUTCOME_UNKNOWN);
+}
+
+static void is_not_made(struct run_drive *d, const struct answer *answer UNUSED)
+{
+	task_end(&d->task, HX_OUTCOME_UNKNOWN); /* mutant: made-by-guess -> is_made(d, answer); */
+}
+
+TASK_LOOKED_UP(take_found, struct run_drive, rest_finding, is_made, is_not_made);
 
 /* Nothing of the move is there: a limit was the last word. */
 static bool was_full(struct run_drive *d, const struct answer *answer)
@@ -415,6 +494,17 @@ TASK_UNIT(build_read_children, struct run_drive, d,
 	  run_children_read(unit, d->row.subject, d->wants_children, d->wanted, d->wanted_of));
 TASK_UNIT(build_look_up, struct run_drive, d, subject_look_up(unit, d->subject, d->stamp.op));
 
+static void build_making(const struct run_drive *d, struct unit *unit)
+{
+	struct single single = *d->maker;
+
+	single.stamp = d->stamp;
+	single.fresh_id = d->subject;
+	single.build(&single, unit);
+	if (d->goes_along)
+		run_build_move(d, unit);
+}
+
 static struct act_call run_drive_call_of(const struct run_drive *d)
 {
 	const struct run_step *step = drive_step(d);
@@ -435,6 +525,8 @@ static struct act_call run_drive_call_of(const struct run_drive *d)
 
 static const TASK_STATES(struct run_drive) drive_states[] = {
 	[DRIVE_NEW] = {"new", run_drive_take_start},
+	[DRIVE_MAKING] = {"making the run", take_made, build_making, .unknown = DRIVE_FINDING},
+	[DRIVE_FINDING] = {"finding out whether it was made", take_found, build_look_up},
 	[DRIVE_READING] = {"reading the run", run_drive_take_read, build_read},
 	[DRIVE_READING_EVENT] = {"reading events", take_event, build_read_event},
 	[DRIVE_READING_CHILDREN] = {"reading children", take_children, build_read_children},
@@ -510,4 +602,12 @@ void run_drive_init_created(struct run_drive *d, const struct run_row *row, cons
 {
 	run_drive_init(d, row->subject, policy, arena);
 	d->row = *row;
+}
+
+void run_drive_init_making(struct run_drive *d, const struct single *maker, const struct run_spec *spec,
+			   const struct run_policy *policy, struct arena *arena)
+{
+	run_drive_init(d, /* subject= */ 0, policy, arena);
+	d->maker = maker;
+	d->makes = spec;
 }

@@ -13,7 +13,15 @@
  *      │        └──────────┘ nothing to do (not due, held, paused): DONE HX_OK
  *      │                   (lost to a limit that is full (slot.h) ─▶ LINING_UP ─▶ DONE HX_OK: it stands in line, as it was;
  *      │                    that of an action, while the run is ours or past its time ─▶ READING ─▶ MOVING: what is done is recorded, and it is let go)
- *      └ (created by this very node a moment ago: what READING would find is known)
+ *      ├ (created by this very node a moment ago: what READING would find is known)
+ *      └ (it is to be created: run_drive_init_making()) ─▶ MAKING ─┬ won ─▶ as won above; or, where no move went along, (plan) ─▶ MOVING
+ *                                                                  ├ lost, refused, failed ─▶ DONE: there is no run of this task
+ *                                                                  └ unknown ─▶ FINDING its op ─▶ as won, or DONE
+ *
+ *   MAKING is the unit that creates the run, as whoever wants it says, and with it the first move, where that begins a call and no
+ *   line of it can be lost: it follows the insert of what it seizes. It is planned and written as any other. So such a run is
+ *   PENDING for nobody to see: the row of its beginning and that of its first move are of one op. Who dies after that leaves a run
+ *   past its time, as after any seize; what nobody finds out about its commit is left to its lease in the same way.
  *
  *   ACTING ─┬ ok ─────────────────▶ the step is COMPLETED, and the next begins
  *           ├ failed ─────────────▶ WAITING for its backoff, or no attempt is left: FAILED (in doubt: UNKNOWN)
@@ -39,6 +47,7 @@
 
 #include "flow/answer.h"
 #include "flow/run_children.h"
+#include "flow/single.h"
 #include "flow/slot.h"
 #include "task/task.h"
 
@@ -52,6 +61,8 @@ struct run_policy {
 
 enum run_drive_at {
 	DRIVE_NEW,
+	DRIVE_MAKING,
+	DRIVE_FINDING, /* was it made? */
 	DRIVE_READING,
 	DRIVE_READING_EVENT,    /* the run stands at a step that takes one */
 	DRIVE_READING_CHILDREN, /* of the step that the plan has to know about */
@@ -125,6 +136,7 @@ struct run_drive {
 	const struct run_policy *policy;
 	struct arena *arena;
 	/* For whoever tells: */
+	bool made;                     /* the run that it was to make is there */
 	bool brought_to_end;           /* its last move was the last of the run */
 	bool took_over;                /* it was another's, past its time, and the move that took it is durable */
 	const struct run_step *over;   /* whose attempt or compensation was under way there; NULL: none */
@@ -137,6 +149,9 @@ struct run_drive {
 	const char *
 		missing_function; /* likewise: the definition is there, and this program has no such function; else NULL */
 	/* private */
+	const struct single *maker;   /* until the run is made, or is not; NULL: it was there */
+	const struct run_spec *makes; /* the same */
+	bool goes_along;              /* its first move is in the unit that makes it */
 	struct run_row row;
 	struct slot slot;     /* of its limit; .name 0: it has none */
 	struct rate rate;     /* that its beginning is counted by; the same */
@@ -191,3 +206,10 @@ void run_drive_init(struct run_drive *d, int64_t subject, const struct run_polic
 /* The same for a run that this node has just created: `row` is what it would read. Its texts must live as long. */
 void run_drive_init_created(struct run_drive *d, const struct run_row *row, const struct run_policy *policy,
 			    struct arena *arena);
+/*
+ * The same for one that is to be made: `maker` adds the lines that do it, by its stamp and its fresh id, which are the task's, and is
+ * told their verdict; a code of its makes an end of the task. It is asked for nothing once the task is not MAKING any more. The spec,
+ * which has no subject yet, and its texts live as long as the task.
+ */
+void run_drive_init_making(struct run_drive *d, const struct single *maker, const struct run_spec *spec,
+			   const struct run_policy *policy, struct arena *arena);

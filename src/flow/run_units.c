@@ -101,8 +101,10 @@ static const struct run_step *begun_step(const struct run_drive *d)
 static void add_guard(const struct run_drive *d, struct unit *unit)
 {
 	struct move move = {d->row.subject, d->row.status, d->move.to};
-	struct stride stride = {
-		.transitions = d->move.transitions, .doubt = d->move.doubt, .child = run_child_knows(&d->row)};
+	struct stride stride = {.transitions = d->move.transitions,
+				.doubt = d->move.doubt,
+				.child = run_child_knows(&d->row),
+				.made = d->goes_along};
 
 	DEBUG_ASSERT(ways_lead(&run_ways, "a node", slice_str(move.from), slice_str(move.to)));
 	if (d->move.keeps)

@@ -233,8 +233,8 @@ struct extras {
 };
 
 /* The guarded write, its history row in the same unit, and a wake for whoever watches the subject. */
-static void add_change(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
-		       const struct move *move, int64_t guard, struct extras extras)
+static void add_change_by(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, const struct stamp *stamp,
+			  const struct move *move, int64_t guard, struct extras extras)
 {
 	const struct db_value params[] = {db_str(move->to),      db_str(move->from),   db_int(guard),
 					  db_int(stamp->op),     db_int(stamp->at.ms), db_str(stamp->node),
@@ -243,9 +243,15 @@ static void add_change(struct unit *unit, const struct db_stmt *stmt, const stru
 
 	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
-	unit_add(unit, UNIT_VERDICT, stmt, (unsigned)strlen(stmt->in), params);
+	unit_add(unit, rule, stmt, (unsigned)strlen(stmt->in), params);
 	subject_add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
 	unit_wake(unit, move->subject);                              /* mutant: change-wakes-nobody */
+}
+
+static void add_change(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
+		       const struct move *move, int64_t guard, struct extras extras)
+{
+	add_change_by(unit, UNIT_VERDICT, stmt, stamp, move, guard, extras);
 }
 
 void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
@@ -283,7 +289,8 @@ static struct extras extras_of(const struct stride *stride)
 void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   const struct stride *stride)
 {
-	add_change(unit, stride->child ? &stmt_seize_child : &stmt_seize, stamp, move, version, extras_of(stride));
+	add_change_by(unit, stride->made ? UNIT_ANY : UNIT_VERDICT, stride->child ? &stmt_seize_child : &stmt_seize,
+		      stamp, move, version, extras_of(stride));
 }
 
 void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,

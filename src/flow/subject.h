@@ -140,6 +140,7 @@ struct stride {
 	int64_t lease_ms; /* the writer holds the subject after it, for so long from then on; 0: nobody does */
 	bool doubt;       /* what was begun under the claim may have been done, and it is not known */
 	int child;        /* a run with a parent: has it read that it is to fail? Who has not, and is, is LOST */
+	bool made;        /* by a line of this unit: nobody can have been first, and its verdict is that line's */
 };
 /* LOST: the version is another by now, or somebody holds it. */
 void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,

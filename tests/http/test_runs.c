@@ -321,6 +321,18 @@ static void test_a_run_goes_through_its_steps(void **state)
 	scene_stop(scene, 0);
 }
 
+/* One unit makes it and begins its first step, and each of the others ends one step and begins what comes next. */
+static void test_a_run_of_three_steps_is_four_units(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_must(scene, 0, "POST", RUNS "?wait=30s", "{'definitionId':'order','input':{'sku':1,'n':1}}", 201, "");
+	assert_string_equal(reply_text(&scene->last, "run.status"), "COMPLETED");
+	assert_int_equal(scene_metric(scene, 0, "hapax_transitions_total"), 4);
+	scene_stop(scene, 0);
+}
+
 static void test_steps_are_shown_where_the_run_stands(void **state)
 {
 	struct scene *scene = *state;
@@ -624,6 +636,7 @@ int main(void)
 		ON_SQLITE(test_requests_that_create_nothing),
 		ON_SQLITE(test_an_input_is_at_most_a_mebibyte),
 		ON_SQLITE(test_a_run_goes_through_its_steps),
+		ON_SQLITE(test_a_run_of_three_steps_is_four_units), /* on PostgreSQL the node's own lease counts, too */
 		ON_SQLITE(test_steps_are_shown_where_the_run_stands),
 		ON_SQLITE(test_history_of_a_run),
 		ON_SQLITE(test_list_is_newest_first_in_pages),

@@ -28,6 +28,8 @@ kind_build run_lapse; /* its holder's time is over */
 
 /* With the key that the fixture's run has, and with one of its own. */
 kind_build run_create_key, run_create_own;
+/* The same, by who begins its first step with it. */
+kind_build run_begin_key, run_begin_own;
 /* Whoever finds it due, or past its time. */
 kind_build run_seize;
 /* The same of the one beside it; and of a node that has found no slot for that, so that it stands in line. */

@@ -281,6 +281,8 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "run_lapse", .build = run_lapse, .of = OF_RUN, .variant = true},
 	{.name = "run_create", .build = run_create_own, .of = OF_RUN},
 	{.name = "run_create_key", .build = run_create_key, .of = OF_RUN},
+	{.name = "run_begin", .build = run_begin_own, .of = OF_RUN},
+	{.name = "run_begin_key", .build = run_begin_key, .of = OF_RUN},
 	{.name = "run_seize", .build = run_seize, .of = OF_RUN, .believes = true},
 	{.name = "run_seize_beside", .build = run_seize_beside, .of = OF_RUN},
 	{.name = "run_wait_beside", .build = run_wait_beside, .of = OF_RUN},
