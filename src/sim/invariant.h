@@ -12,8 +12,8 @@
  *  I6  Nobody sleeps over a change that it waits for: when nothing else can go on, nobody waits for an
  *      end (flow/end_wait.h) that is there already.
  *  I7  The store never refuses the data of one of our own units.
- *  I8  One key, one request: whatever is sent under a key, by whichever node and however often, is the same text to the same
- *      action.
+ *  I8  One key, one request: whatever is sent under a key, by whichever node and however often, is the same text, and to the same
+ *      action: unless each try before has said for certain that it did nothing.
  *  I9  A run, a batch and a job go only where a way leads (flow/ways.h).
  */
 #pragma once
@@ -49,6 +49,8 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 void invariant_act_started(struct sim *sim, unsigned actor, const struct lease *lease);
 /* An action is about to be called: I8. */
 void invariant_request(struct sim *sim, const struct act_call *call);
+/* It says that it was not done: the definition in force may say how it is tried again (docs/actions.md). */
+void invariant_failed(struct sim *sim, const struct act_call *call);
 /* After every edge: I1, I3, I5 on the rows. */
 void invariant_rows(struct sim *sim);
 /* Where nothing can go on but time: I6, and I3 by a janitor run to its end. */

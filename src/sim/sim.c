@@ -444,6 +444,8 @@ static void end_act(struct sim *sim, unsigned i, enum sim_act how)
 	struct act_call call = sim_call_of(actor);
 	struct answer answer = world_end(sim, &call, how);
 
+	if (answer.outcome == ACT_FAILED || answer.outcome == ACT_FAILED_FOR_GOOD || answer.outcome == ACT_INVALID)
+		invariant_failed(sim, &call);
 	call.lease.since = answer.lease_since = actor->lease_since;
 	if (call.hear_out && call.lease.fence)
 		answer.overrun = actor->overrun || !lease_is_trusted(&call.lease, clock_mono(&sim->clock.clock));

@@ -226,8 +226,9 @@ struct sim_state {
 	uint64_t effects[SIM_EFFECTS_MAX]; /* the keys they carried, hashed */
 	unsigned requests_n;
 	struct {
-		uint64_t key, text;
-	} requests[SIM_REQUESTS_MAX];                     /* what was sent under which key, hashed */
+		uint64_t key, text, action;
+		unsigned open;        /* tries that have no answer, or one that says nothing for certain */
+	} requests[SIM_REQUESTS_MAX]; /* what was sent under which key, hashed, and by what */
 	alignas(max_align_t) char notes[SIM_NOTES_BYTES]; /* what a scenario's check remembers; zero at first */
 	struct sim_actor actors[SIM_ACTORS_MAX];
 	struct sim_group open[SIM_NODES_MAX];

@@ -200,6 +200,11 @@ result an_entity_whose_definition_changes_under_way
 sed -e 's/"shipping"/"sending"/g' old.json >new.json
 exits 0 explore --diff old.json new.json --mishaps 1 --brief && says_like '^complete: ' && ! says 'not reached$'
 result a_status_that_goes_is_no_alarm
+# An after-effect that has certainly failed is tried again by the definition in force, under its key: that is promised, and no mistake.
+sed -e '$s/"on_unknown": "hold"/&, "success_after_effect": ["ship"]/' old.json >effects.json
+sed -e 's/9\/s/9\/t/' effects.json >new.json
+exits 0 explore --diff effects.json new.json --mishaps 1 --brief && says_like '^complete: ' && says_like 'after-effect.*failed'
+result an_after_effect_goes_where_the_new_version_says
 
 # A schedule beside its workflow: the next slot comes while the run of the last one rests.
 cat >flows/payout.json <<'END'
