@@ -1,7 +1,8 @@
 /*
  * A start on SQLite: the lock of the file is ours, so this node is alone, and whoever had claims of the engine's own is dead.
  *
- *   runs, batches, after-effects   their claims are past their time at once: nobody has to wait out the lease of the dead
+ *   runs, batches, after-effects   their claims are past their time at once: nobody has to wait out the lease of the dead; but for
+ *                                  those that hold a slot of a limit, since what they were calling may be under way, and counts
  *   jobs of workers                stay as they are: a worker outlives the node, and goes on under its lease
  *   entities                       stay as they are: what was being called may still be at it, and that is what the lease and
  *                                  the janitor are for

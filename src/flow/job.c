@@ -11,6 +11,7 @@
 #include "flow/due_watch.h"
 #include "flow/page.h"
 #include "flow/shapes.h"
+#include "flow/slot.h"
 #include "flow/what_next.h"
 #include "task/pulse.h"
 #include "task/states.h"
@@ -101,6 +102,7 @@ DUE_SOURCE(job_due_source, "job", "hx_job", "t", " AND queue = 'after-effects'" 
 DB_STMT(stmt_end_deliveries, "job_end_deliveries", "i", "",
 	"UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()"
 	" AND EXISTS (SELECT 1 FROM hx_job j WHERE j.subject = hx_subject.id AND j.queue = 'after-effects')" /* mutant: alone-workers-job */
+	SLOT_NONE_HELD /* mutant: alone-delivers-with-a-slot */
 );
 
 /*

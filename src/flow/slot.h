@@ -74,6 +74,9 @@ struct slot_waiter {
 	int64_t subject, version, rank;
 };
 
+/* Of a statement about rows of hx_subject: what is counted under a limit is left to its lease, as its call may be under way. */
+#define SLOT_NONE_HELD " AND NOT EXISTS (SELECT 1 FROM hx_slot l WHERE l.holder = hx_subject.id AND l.held = 1)"
+
 /* Before anything that is written about runs other than the holder: the lock of the name. */
 void slot_lock(struct unit *unit, const struct slot *slot);
 /* After the lock. LOST: it is full. */

@@ -4,6 +4,7 @@
  */
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "flow/slot.h"
 #include "flow/subject_change.h"
 
 /* After a change of status in the same unit: the row as it has just become. */
@@ -179,6 +180,7 @@ DB_STMT(stmt_scan_stuck, "subject_scan_stuck", "ii", "iiti",
 DB_STMT(stmt_end_claims, "subject_end_claims", "i", "",
 	"UPDATE hx_subject SET until = hx_now_ms() WHERE owner IS NOT NULL AND until > hx_now_ms()"
 	" AND kind = ?1" /* mutant: end-claims-kind -> " AND ?1 > 0" */
+	SLOT_NONE_HELD /* mutant: alone-with-a-slot */
 );
 
 DB_STMT(stmt_last_seen, "subject_last_seen", "", "i",

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Three nodes on one PostgreSQL, killed (-9) in turn, and a limit of 2 for each customer. A service that counts: never 3 calls of one customer
-# are under way at once, every run comes to its end, and no customer waits for those of another.
+# Three nodes on one PostgreSQL, killed (-9) in turn, and one on SQLite, with a limit of 2 for each customer. A service that counts: never 3
+# calls of one customer are under way at once, every run comes to its end, and no customer waits for those of another.
 # CUSTOMERS=50 RUNS=40 tests/with-postgres tests/chaos/test_limits_kill.sh is the long form.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
 import collections
+import fleet
 import http.server
 import json
 import os
 import random
 import server
+import sqlite3
 import subprocess
 import threading
 import time
+from fleet import Fleet
 from server import Server, until, write
 
 CUSTOMERS = int(os.environ.get("CUSTOMERS", 8))
@@ -101,35 +104,26 @@ def unfinished(node):
 
 
 def held(store):
-	return subprocess.run(["psql", "-At", store, "-c", "SELECT count(*) FROM hx_slot"], check=True, capture_output=True,
-		text=True).stdout.strip()
+	count = "SELECT count(*) FROM hx_slot"
+	if store.startswith("sqlite:"):
+		return str(sqlite3.connect(store.removeprefix("sqlite:")).execute(count).fetchone()[0])
+	return subprocess.run(["psql", "-At", store, "-c", count], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_never_three_at_once(dir):
-	if not os.environ.get("HAPAX_TEST_PG"):
-		print("[  SKIPPED ] there is no PostgreSQL")
-		return
-	service, store = Counter(), database(f"limits{os.getpid()}")
-	define(dir, service.url)
-	nodes = [serve(dir, store, n) for n in range(NODES)]
-	try:
-		for n in range(RUNS):
-			for c in range(CUSTOMERS):
-				until(lambda: start(nodes[(n + c) % NODES], f"c{c}", n), "a start")
-		for k in range(KILLS):
-			time.sleep(random.uniform(0.2, 0.6))
-			nodes[k % NODES].process.kill()
-			nodes[k % NODES].process.wait()
-			nodes[k % NODES] = serve(dir, store, k % NODES)
-		until(lambda: unfinished(nodes[0]) == 0, "all runs to end", 180)
-		print(f"# limits_kill: {sum(service.done.values())} calls, at most {max(service.most.values())} of a customer at once")
-		assert max(service.most.values()) <= LIMIT, service.most
-		assert min(service.done.values()) >= 3 * RUNS, service.done
-		until(lambda: held(store) == "0", "the last slot to be let go")
-	finally:
-		for node in nodes:
-			node.process.kill()
-			node.process.wait()
+	for dir, store, nodes_n in fleet.stores(dir, nodes=NODES):
+		service = Counter()
+		define(dir, service.url)
+		with Fleet(dir, store, nodes_n) as nodes:
+			for n in range(RUNS):
+				for c in range(CUSTOMERS):
+					until(lambda: start(random.choice(nodes.nodes), f"c{c}", n), "a start")
+			nodes.rage(KILLS, 0.2, 0.6)
+			until(lambda: unfinished(nodes.nodes[0]) == 0, "all runs to end", 180)
+			print(f"# limits_kill: {sum(service.done.values())} calls, at most {max(service.most.values())} of a customer at once, {nodes_n} nodes")
+			assert max(service.most.values()) <= LIMIT, service.most
+			assert min(service.done.values()) >= 3 * RUNS, service.done
+			until(lambda: held(store) == "0", "the last slot to be let go")
 
 
 def test_a_rate_over_two_nodes(dir):

@@ -22,7 +22,7 @@
 #define LEASE_MS 60000
 #define DAY_MS 86400000
 
-enum { RUN = 1, BATCH, AFTER_EFFECT, WORKERS, ENTITY };
+enum { RUN = 1, BATCH, AFTER_EFFECT, WORKERS, ENTITY, LIMITED_RUN, LIMITED_AFTER_EFFECT };
 
 static struct store *store;
 static struct fake_clock fake;
@@ -69,6 +69,11 @@ static void put_all(int64_t at_ms)
 	put_claim(ENTITY, subject_kind("entity:", "order"), at_ms);
 	put_job(AFTER_EFFECT, JOB_QUEUE_AFTER_EFFECTS);
 	put_job(WORKERS, "mail");
+	put_claim(LIMITED_RUN, run_kind(), at_ms);
+	put_claim(LIMITED_AFTER_EFFECT, job_kind(), at_ms);
+	put_job(LIMITED_AFTER_EFFECT, JOB_QUEUE_AFTER_EFFECTS);
+	/* That one waits in the line of another limit decides nothing. */
+	run_sql("INSERT INTO hx_slot (name, holder, held, at, key) VALUES (-1, 6, 1, 1, '1'), (-2, 7, 1, 1, '1'), (-3, 1, 0, 1, '1')");
 }
 
 /* How long its claim lasts yet, by the store's clock. */
@@ -136,6 +141,18 @@ static void what_others_have_stays(void **state)
 	MUST_HOLD(left_ms(ENTITY) == LEASE_MS, "a call that may be under way is taken for one that is over");
 }
 
+/* Its service may still be at the call, so a second one is not made beside it: the limit counts both. */
+static void what_a_limit_counts_stays(void **state)
+{
+	(void)state;
+	put_all(NOW_MS);
+	begin();
+	MUST_HOLD(left_ms(LIMITED_RUN) == LEASE_MS, "a run under a limit calls beside the call of the dead");
+	MUST_HOLD(left_ms(LIMITED_AFTER_EFFECT) == LEASE_MS,
+		  "an after-effect under a limit calls beside the call of the dead");
+	MUST_HOLD(left_ms(RUN) <= 0, "a run waits for the lease of a dead node");
+}
+
 /* They end as long after they were made as was meant, and not a day later. */
 static void a_clock_that_was_set_back_makes_no_lease_longer(void **state)
 {
@@ -167,6 +184,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		ON(what_the_dead_had_goes_on, sqlite),
 		ON(what_others_have_stays, sqlite),
+		ON(what_a_limit_counts_stays, sqlite),
 		ON(a_clock_that_was_set_back_makes_no_lease_longer, sqlite),
 		ON(on_postgresql_others_may_live, postgres),
 	};
