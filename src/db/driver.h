@@ -60,7 +60,7 @@ struct db {
 	int64_t lock_wait_ms;
 	struct db_patience patience;
 	/* Set before execute: its units are all that the transaction has. Then one that only reads may be over with it, and commit finds
-	 * nothing left to do: PostgreSQL saves two of three trips. */
+	 * nothing left to do: PostgreSQL saves two of three trips. SQLite saves most savepoints, since it may begin it anew. */
 	bool whole;
 };
 

@@ -9,7 +9,7 @@
  *
  * A unit that is not WON leaves no row behind, also where its losing line is not its first. A unit is *plain*
  * when no VERDICT or MUST stands after its first line and no line is foreign: losing then needs no undo, and PostgreSQL
- * may run it in set form; the others run under a savepoint of their own.
+ * may run it in set form; the others run under a savepoint of their own, on SQLite only once one of them has lost late.
  *
  * A unit may say besides how PostgreSQL does all of it for many at once, also for several of one subject (unit_together): the
  * statement wins for those it returns a row for, as if their lines had run one after the other, and leaves all others as they
