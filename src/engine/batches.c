@@ -205,11 +205,6 @@ static void tenure_over(struct tenure *t)
 		feeder_ended(&batches->feeder, subject, rest);
 }
 
-static struct slice copy(struct arena *arena, struct slice text)
-{
-	return text.p ? arena_copy(arena, text) : text;
-}
-
 /*
  * Texts of a hold are those of a turn, or of a caller, and never change: the first copy is good for the whole tenure. From
  * then on the batch is ours, and kept.
@@ -222,10 +217,7 @@ static void keep_texts(struct tenure *t)
 		return;
 	if (t->hold.subject == 0) { /* the fence would not do: with one of 0 every turn would start a keeper */
 		t->hold = *hold;
-		t->hold.workspace = copy(&t->arena, hold->workspace);
-		t->hold.requester = copy(&t->arena, hold->requester);
-		t->hold.trace = copy(&t->arena, hold->trace);
-		t->hold.ledger_prefix = copy(&t->arena, hold->ledger_prefix);
+		batch_hold_keep(&t->hold, &t->arena);
 		t->keeper = batch_keeper_start(t->batches->feeder.parts->lanes, hold);
 	}
 	t->hold.since = hold->since;

@@ -8,6 +8,7 @@
 #include "flow/batch_parts.h"
 #include "flow/due_watch.h"
 #include "flow/page.h"
+#include "flow/shapes.h"
 
 #define OPEN_ITEMS(what, status_)                                                                                      \
 	"(SELECT " what " FROM hx_batch_item WHERE batch = b.subject AND " ITEM_IS_OPEN " AND status = '" status_ "')"
@@ -122,4 +123,14 @@ void batch_hold_of(const struct batch_row *row, const struct batch_policy *polic
 	};
 	if (row->machine && row->machine->definition->lease_ms)
 		hold->lease_ms = row->machine->definition->lease_ms;
+}
+
+void batch_hold_keep(struct batch_hold *hold, struct arena *arena)
+{
+	for (unsigned i = 0; i < batch_hold_shape.parts_n; i++) {
+		struct slice *text = (struct slice *)((char *)hold + batch_hold_shape.parts[i].offset);
+
+		if (text->p)
+			*text = arena_copy(arena, *text);
+	}
 }

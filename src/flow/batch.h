@@ -88,7 +88,7 @@ struct batch_policy {
 	int64_t (*fence_floor)(const void *context);
 };
 
-/* What a node has while it holds a batch. Flat; texts live as long as the tenure. */
+/* What a node has while it holds a batch. Flat; texts live as long as the tenure: batch_hold_keep(). */
 struct batch_hold {
 	int64_t subject, account, fence, lease_ms;
 	int64_t fence_floor;    /* the policy's, when it was taken */
@@ -185,6 +185,8 @@ void batch_row_take(const struct db_rows *rows, size_t i, const struct batch_pol
 /* What the row says of a hold, for whoever seizes it, or writes about it without holding it. Texts in the arena. */
 void batch_hold_of(const struct batch_row *row, const struct batch_policy *policy, struct arena *arena,
 		   struct batch_hold *ret_hold);
+/* Its texts, all that its shape names, are copies in the arena from now on. */
+void batch_hold_keep(struct batch_hold *hold, struct arena *arena);
 static inline bool batch_is_terminal(const char *status)
 {
 	return ways_is_terminal(&batch_ways, slice_str(status));

@@ -47,6 +47,16 @@ static void assert_told_items(const struct reply *r, const char *id)
 	assert_int_equal(reply_int(r, "items.3.charged"), 11);
 }
 
+/* What the batch is about stands in every call, also when whoever has begun it is long done. */
+static void assert_carries(struct scene *scene, const char *path, size_t n, const char *text)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct service_call call = service_call(scene->service, path, i);
+
+		assert_non_null(strstr(call.body, text));
+	}
+}
+
 static void test_a_batch_is_worked_off(void **state)
 {
 	struct scene *scene = *state;
@@ -55,10 +65,11 @@ static void test_a_batch_is_worked_off(void **state)
 	char id[64], key[100];
 
 	begin(scene);
-	scene_must(scene, 0, "POST", BATCHES "?wait=30s",
-		   "{'workflow':'render','account':'alice','items':[{'cost':5,'input':{'big':9007199254740993}},"
-		   "{'cost':7,'input':{'do':'refuse'}},{'cost':0},{'cost':11,'input':{'do':'stumble'}}]}",
-		   201, "");
+	scene_must(
+		scene, 0, "POST", BATCHES "?wait=30s",
+		"{'workflow':'render','account':'alice','data':{'film':'Vertigo'},'items':[{'cost':5,'input':{'big':9007199254740993}},"
+		"{'cost':7,'input':{'do':'refuse'}},{'cost':0},{'cost':11,'input':{'do':'stumble'}}]}",
+		201, "");
 	snprintf(id, sizeof id, "%s", reply_text(r, "id"));
 	assert_counts(scene, "COMPLETED", 3, 1, 0, 16, 0);
 	assert_told(r);
@@ -73,6 +84,7 @@ static void test_a_batch_is_worked_off(void **state)
 	assert_non_null(strstr(call.body, "\"charged\":16"));
 	assert_non_null(strstr(call.body, "\"failed\":1"));
 	assert_int_equal(service_count(scene->service, "/draw", NULL), 5);
+	assert_carries(scene, "/draw", 5, "\"data\":{\"film\":\"Vertigo\"},\"item\":");
 	run_why(scene, id, "waits for nothing: it is completed");
 	snprintf(key, sizeof key, "/api/v1/history/%s", id);
 	scene_must(scene, 0, "GET", key, NULL, 200, "");

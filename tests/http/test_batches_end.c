@@ -30,12 +30,15 @@ static void test_cancel_of_what_runs_is_accepted(void **state)
 {
 	struct scene *scene = *state;
 	const struct reply *r = &scene->last;
+	struct service_call call;
 	char id[64];
 
 	service_play(scene->service, "/erase", &(struct play){.hold = true});
 	begin(scene);
 	service_play(scene->service, "/draw", &(struct play){.hold = true});
-	create_id(scene, "{'workflow':'once','account':'alice','items':[{'cost':5},{'cost':7},{'cost':9},{'cost':11}]}",
+	create_id(scene,
+		  "{'workflow':'once','account':'alice','data':{'film':'Vertigo'},"
+		  "'items':[{'cost':5},{'cost':7},{'cost':9},{'cost':11}]}",
 		  id);
 	service_await(scene->service, "/draw", 1, RUN_ARRIVE_MS);
 	service_release(scene->service);
@@ -71,6 +74,8 @@ static void test_cancel_of_what_runs_is_accepted(void **state)
 	assert_int_equal(service_count(scene->service, "/draw", NULL), 3);
 	assert_int_equal(service_count(scene->service, "/erase", NULL),
 			 2); /* neither the accepted one nor the unbegun */
+	call = service_call(scene->service, "/erase", 0);
+	assert_non_null(strstr(call.body, "\"data\":{\"film\":\"Vertigo\"}"));
 	scene_stop(scene, 0);
 }
 
