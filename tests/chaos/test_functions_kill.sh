@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Functions of five steps in real workers, one of which is killed every 300 ms, on nodes that are killed in turn; on SQLite one node, on
-# PostgreSQL two. All come to their end, each step's effect is there once by its key, and what is claimed was executed once.
+# PostgreSQL two. A node that is killed comes back where it was, and whoever asked it goes on. All come to their end, each step's effect is
+# there once by its key, and what is claimed was executed once.
 # FUNCTIONS=1000 for a long one; WORKER_KILLS and NODE_KILLS say when it is left in peace.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
 import collections
+import contextlib
 import os
 import pathlib
 import random
 import server
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,15 +21,14 @@ FUNCTIONS = int(os.environ.get("FUNCTIONS", "60"))
 WORKER_KILLS = int(os.environ.get("WORKER_KILLS", "25"))
 NODE_KILLS = int(os.environ.get("NODE_KILLS", "5"))
 WORKERS, RUNS = 4, "/api/v1/workflow-runs"
-SEED = random.randrange(1 << 32)
-print(f"# functions_kill: seed {SEED}")
-random.seed(SEED)
 
 # The world: a keyed effect is a file that is made once, as a service does that knows its keys. A claimed one is a line more each time
 # it is executed, as with a service that does not; what is there can be asked.
 WORKER = r'''
-import os, random, sys, time
+import faulthandler, os, random, signal, sys, time
 import hapax
+
+faulthandler.register(signal.SIGUSR1, all_threads=True)
 
 def keyed(key):
 	with open("keyed/" + key.replace("/", "."), "a"):
@@ -51,36 +54,33 @@ def five(ctx, input):
 	said.append(ctx.step("ship", claimed, effect="claimed", on_unknown="probe", probe=find))
 	return {"keys": said}
 
-hapax.work([five], lease="2s", concurrency=8, server=random.choice(open("nodes").read().split()))
+hapax.work([five], lease="2s", concurrency=8, server=random.choice(sys.argv[1:]))
 '''
 
 
 class World:
 	def __init__(self, dir, stores):
-		self.dir, self.nodes, self.workers = dir, [], []
+		self.dir, self.nodes, self.workers, self.works = dir, [], [], 0
 		(dir / "keyed").mkdir()
 		(dir / "claimed").touch()
 		(dir / "worker.py").write_text(WORKER)
 		for n, store in enumerate(stores):
 			(dir / str(n)).mkdir()
-			self.nodes.append((store, self.serve(n, store)))
-		self.tell()
+			self.nodes.append((store, self.serve(n, store, ".".join(["127", *(str(random.randint(1, 254)) for _ in range(3))]) + ":0")))
 
-	def serve(self, n, store):
-		return Server(self.dir / str(n), "serve", "--db", store, "--node", f"n{n}")
-
-	def tell(self):
-		(self.dir / "nodes.new").write_text(" ".join(f"http://127.0.0.1:{node.port}" for _, node in self.nodes))
-		(self.dir / "nodes.new").rename(self.dir / "nodes")
+	def serve(self, n, store, listen):
+		return Server(self.dir / str(n), "serve", "--db", store, "--node", f"n{n}", listen=listen)
 
 	def work(self):
 		env = {**os.environ, "PYTHONPATH": str(pathlib.Path.cwd() / "clients/python")}
-		log = open(self.dir / "workers.log", "ab")
-		self.workers.append(subprocess.Popen([sys.executable, "worker.py"], cwd=self.dir, env=env, stdout=log, stderr=log))
-		log.close()
+		self.works += 1
+		log = self.dir / f"worker-{self.works}.log"
+		with open(log, "wb") as out:
+			self.workers.append((subprocess.Popen([sys.executable, "worker.py", *(node.url for _, node in self.nodes)],
+				cwd=self.dir, env=env, stdout=out, stderr=out), log))
 
 	def kill_worker(self):
-		worker = self.workers.pop(0)
+		worker, _ = self.workers.pop(0)
 		worker.kill()
 		worker.wait()
 		self.work()
@@ -89,8 +89,7 @@ class World:
 		store, node = self.nodes[n]
 		node.process.kill()
 		node.__exit__()
-		self.nodes[n] = (store, self.serve(n, store))
-		self.tell()
+		self.nodes[n] = (store, self.serve(n, store, f"{node.host}:{node.port}"))
 
 	def ask(self, method, path, body=None, **more):
 		return self.nodes[-1][1].json(method, path, body, **more)
@@ -101,7 +100,7 @@ class World:
 		return self
 
 	def __exit__(self, *_):
-		for worker in self.workers:
+		for worker, _ in self.workers:
 			worker.kill()
 			worker.wait()
 		for _, node in self.nodes:
@@ -120,7 +119,7 @@ def over(world):
 
 
 def harm(world):
-	"""Kills, until there were enough of them or nothing is left to do."""
+	"""Kills, until there were enough of them or nothing is left to do; then each node once more, which all workers know that are left."""
 	workers = nodes = 0
 	began = time.monotonic()
 	while (workers < WORKER_KILLS or nodes < NODE_KILLS) and not over(world):
@@ -131,7 +130,36 @@ def harm(world):
 		if nodes < NODE_KILLS and time.monotonic() - began >= nodes + 1:
 			world.kill_node(nodes % len(world.nodes))
 			nodes += 1
-	return workers, nodes
+	until(lambda: all("hapax: asks" in log.read_text() for _, log in world.workers), "workers that ask")
+	for n in range(len(world.nodes)):
+		world.kill_node(n)
+	return workers, nodes + len(world.nodes)
+
+
+def rows_of(world, key):
+	store, node = world.nodes[-1]
+	for table, id in ("hx_subject", "id"), ("hx_run", "subject"), ("hx_function", "subject"), ("hx_entry", "run"):
+		select = f"SELECT * FROM {table} WHERE {id} = (SELECT subject FROM hx_run WHERE run_key = '{key}')"
+		if not store.startswith("sqlite:"):
+			yield subprocess.run(["psql", "-qXx", store, "-c", select], capture_output=True, text=True).stdout
+			continue
+		with contextlib.closing(sqlite3.connect(node.dir / store[len("sqlite:"):])) as db:
+			db.row_factory = sqlite3.Row
+			yield from (f"{table}: {dict(row)}" for row in db.execute(select))
+
+
+def known_of(world, run):
+	"""Of one that does not end: what the engine says, its rows, and where the threads of each worker stand."""
+	node = world.nodes[-1][1]
+	for verb in ["why"], ["run", "show", "--json"], ["run", "history"]:
+		yield subprocess.run([server.HAPAX, *verb, run, "--server", node.url], capture_output=True, text=True).stdout
+	yield from rows_of(world, world.ask("GET", f"{RUNS}/{run}")["idempotencyKey"])
+	yield from (f"{node.url}: {node.text()[-2000:]}" for _, node in world.nodes)
+	for worker, log in world.workers:
+		before = log.stat().st_size
+		worker.send_signal(signal.SIGUSR1)
+		until(lambda: worker.poll() is not None or "Current thread" in log.read_text()[before:], "where its threads are", seconds=10)
+		yield f"{log.name}, {'alive' if worker.poll() is None else worker.poll()}: {log.read_text()[-8000:]}"
 
 
 def judge(world, runs):
@@ -146,7 +174,11 @@ def judge(world, runs):
 		return it["status"] in ("COMPLETED", "FAILED")
 
 	def shown(run):
-		until(lambda: is_over(run), f"{run} to end", seconds=300)
+		try:
+			until(lambda: is_over(run), f"{run} to end", seconds=300)
+		except AssertionError:
+			print(*known_of(world, run), sep="\n")
+			raise
 		return world.ask("GET", f"{RUNS}/{run}")
 	for run in runs:
 		it = shown(run)

@@ -39,17 +39,22 @@ def until(condition, what, seconds=60):
 
 
 class Server:
-	"""Ready when it is made; standard error is the file `log`."""
+	"""
+	Ready when it is made; standard error is the file `log`. `listen`: where one listened that was killed, for those who go on asking it;
+	an address of its own, or somebody's outgoing connection may have the port meanwhile.
+	"""
 
-	def __init__(self, dir, verb, *args, env=None):
+	def __init__(self, dir, verb, *args, env=None, listen="127.0.0.1:0"):
 		self.dir, self.log = pathlib.Path(dir), pathlib.Path(dir) / f"{verb}.log"
 		clean = {k: v for k, v in os.environ.items() if not k.startswith("HAPAX_")}
 		with open(self.log, "ab") as log:
-			self.process = subprocess.Popen([HAPAX, verb, "--listen", "127.0.0.1:0", *args], cwd=dir, stderr=log,
+			self.process = subprocess.Popen([HAPAX, verb, "--listen", listen, *args], cwd=dir, stderr=log,
 				stdout=subprocess.PIPE, env={**clean, **(env or {})})
 		line = self.process.stdout.readline().decode()
-		assert line.startswith("ready http://127.0.0.1:"), f"it did not become ready: {self.text()}"
-		self.port = int(line.rsplit(":", 1)[1])
+		assert line.startswith(f"ready http://{listen.rpartition(':')[0]}:"), f"it did not become ready: {self.text()}"
+		self.url = line.split()[1]
+		self.host, port = self.url[len("http://"):].split(":")
+		self.port = int(port)
 
 	def __enter__(self):
 		return self
@@ -74,7 +79,7 @@ class Server:
 		until(lambda: words in self.text(), f"{words!r} in the log")
 
 	def open(self):
-		s = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+		s = socket.create_connection((self.host, self.port), timeout=60)
 		s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 		return s
 
