@@ -35,7 +35,9 @@ DB_STMT(stmt_expire, "run_expire", "ii", "i",
 	" WHERE subject = ?1"
 	" AND expired = 0"
 	" AND (keep_until <= hx_now_ms()" /* mutant: kept-too-short -> " AND (keep_until > 0" */
-	" OR (keep_until IS NULL AND ?2 >= 0 AND completed_at <= hx_now_ms() - ?2" OF_NO_TREE "))"
+	" OR (keep_until IS NULL AND ?2 >= 0 AND completed_at <= hx_now_ms() - ?2"
+	OF_NO_TREE /* mutant: tree-torn */
+	"))"
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND " SUBJECT_IS_OVER ")"
 	" RETURNING {ord}subject");
 

@@ -53,6 +53,11 @@ static const char race[] = "{'workflow':'race','kind':'run'," ACTIONS ",'steps':
 			   "{'name':'q2','type':'task','action':'Pick','save_as':'q'}]},'save_as':'won'}],"
 			   "'output':'.state.won'}";
 
+static const char tolerant[] =
+	"{'workflow':'tolerant','kind':'run','steps':["
+	"{'name':'all','type':'map','over':'[1,2,3]','workflow':'leaf','input':'{n: .item}','on_failure':'collect','save_as':'all'},"
+	"{'name':'w','type':'external_event','event':'go'}],'output':'.state.all'}";
+
 static const char deep[] = "{'workflow':'deep','kind':'run','steps':["
 			   "{'name':'down','type':'child','workflow':'deep'}]}";
 
@@ -73,6 +78,7 @@ static void begin(struct scene *scene)
 	scene_define(scene, "fork", fork);
 	scene_define(scene, "race", race);
 	scene_define(scene, "deep", deep);
+	scene_define(scene, "tolerant", tolerant);
 	service_play(scene->service, "/pick", &(struct play){.body = "{\"picked\":true}"});
 	draws = 0;
 	service_play(scene->service, "/once", &(struct play){.respond = draw});
@@ -297,6 +303,31 @@ static void test_one_that_fails_ends_the_step(void **state)
 	assert_int_equal(service_count(scene->service, "/undo", NULL), 6);
 }
 
+/* What has failed has an error in its place, what is done an output; a cancel undoes that, and ends the failed one. */
+static void test_what_fails_is_collected(void **state)
+{
+	static bool fails = true;
+	struct scene *scene = *state;
+	char id[64];
+
+	begin(scene);
+	service_play(scene->service, "/do", &(struct play){.respond = fail_second, .context = &fails});
+	run_create_id(scene, "{'definitionId':'tolerant'}", id);
+	run_do(scene, id, "events/go", "{'id':'1'}", 202, NULL);
+	run_await(scene, id, "COMPLETED");
+	assert_string_equal(reply_text(&scene->last, "output.0.twice.0"), "1");
+	assert_string_equal(reply_text(&scene->last, "output.1.error.code"), "ACTION_FAILED");
+	assert_string_equal(reply_text(&scene->last, "output.2.twice.1"), "3");
+	assert_int_equal(children(scene, "FAILED"), 1);
+	assert_int_equal(service_count(scene->service, "/undo", NULL), 0);
+	run_create_id(scene, "{'definitionId':'tolerant'}", id);
+	AWAIT(RUN_ARRIVE_MS, count(scene, "SELECT count(*) FROM hx_run WHERE awaits = 'event go'") == 1);
+	run_do(scene, id, "cancel", "{}", 202, NULL);
+	run_await(scene, id, "CANCELLED");
+	assert_int_equal(service_count(scene->service, "/undo", NULL), 2);
+	assert_int_equal(children(scene, "CANCELLED"), 3);
+}
+
 static void test_the_first_branch_wins(void **state)
 {
 	struct scene *scene = *state;
@@ -346,6 +377,7 @@ int main(void)
 		ON_BOTH(test_a_tree_is_cancelled_whole),
 		ON_BOTH(test_pause_goes_down_and_resume_too),
 		ON_BOTH(test_one_that_fails_ends_the_step),
+		ON_BOTH(test_what_fails_is_collected),
 		ON_BOTH(test_the_first_branch_wins),
 		ON(sqlite, test_a_child_cancelled_alone_fails_its_step),
 	};

@@ -240,6 +240,29 @@ static void a_run_with_its_own_time_goes_by_that(void **state)
 	assert_whole(w, RUN + 2);
 }
 
+/* What it has started goes after it, however long ago that has ended. */
+static void a_tree_stays_whole(void **state)
+{
+	struct world *w = *state;
+
+	make_run(w, RUN, RUN_PENDING);
+	make_run(w, RUN + 1, RUN_COMPLETED);
+	make_run(w, RUN + 2, RUN_COMPLETED);
+	sql(w, "UPDATE hx_run SET parent = subject - 1, child = 'done' WHERE subject > 50");
+	fake_clock_advance_ms(&w->clock, AGE_MS);
+	MUST_HOLD(scan(w, 10) == 0 && expire(w, RUN + 1, AGE_MS) == UNIT_LOST &&
+			  expire(w, RUN + 2, AGE_MS) == UNIT_LOST,
+		  "a child goes before the run that has started it");
+	sql(w,
+	    "UPDATE hx_subject SET status = 'COMPLETED' WHERE id = 50; UPDATE hx_run SET completed_at = 1000000 WHERE subject = 50");
+	for (int64_t id = RUN; id <= RUN + 2; id++) {
+		assert_int_equal(scan(w, 10), 1);
+		assert_int_equal(world_int(w, 0, 0), id);
+		assert_int_equal(expire(w, id, AGE_MS), UNIT_WON);
+	}
+	assert_int_equal(scan(w, 10), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +273,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(what_was_read_before_is_outdated, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_oldest_come_first, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(a_run_with_its_own_time_goes_by_that, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(a_tree_stays_whole, world_set_up, world_tear_down),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
