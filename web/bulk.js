@@ -59,10 +59,10 @@ const bulk_columns = [
 ];
 
 export function Bulks() {
-	const { where: condition, verb = "cancel" } = where().query;
+	const { where: condition, verb } = where().query;
 	const [state, set] = useState({});
-	const known = VERBS[verb] ? verb : "cancel";
-	const { kind = "run" } = VERBS[known];
+	const known = Object.hasOwn(VERBS, verb || "") ? verb : ""; // what is done to many is nobody's default
+	const { kind = "run" } = VERBS[known] || {};
 	const [one, many] = NOUNS[kind], of = `${kind} ${condition}`;
 	const counted = state.of === of ? state : {};
 	const count = async () => {
@@ -74,11 +74,12 @@ export function Bulks() {
 			set({ of, error });
 		}
 	};
-	return html`<${Page} title="Bulk" aside=${html`<${Choice} name="verb" label="Verb" words=${Object.keys(VERBS)} value=${known} /><${Typed} name="where" label="Where" value=${condition} hint='status == "FAILED" and workflow == "order"' wide />`}>
+	return html`<${Page} title="Bulk" aside=${html`<${Choice} name="verb" label="Verb" words=${Object.keys(VERBS)} none="which?" value=${known} /><${Typed} name="where" label="Where" value=${condition} hint='status == "FAILED" and workflow == "order"' wide />`}>
 		${!condition && html`<div class="empty"><p class="big">One thing to many runs.</p><p>Or to batches, entities or jobs. Say which, as in the list of them (of entities: workflow == "…" and …); then how many they are is counted, before anything is done.</p><${Command} of=${`hapax bulk retry --where 'status == "FAILED"' --dry-run`} /></div>`}
-		${condition && may("execute") && html`<div class="actions row"><button class="button" disabled=${counted.busy} onClick=${count}>${counted.busy ? "…" : "count them"}</button>${counted.n !== undefined && html`<span class="sum"><b>${grouped(counted.n)}</b> ${String(counted.n) === "1" ? `${one} matches` : `${many} match`}. ${kind === "run" && html`<a href=${"#/runs" + query({ where: condition })}>Look at them</a>`}</span>`}</div>
+		${condition && may("execute") && html`<div class="actions row"><button class="button" disabled=${counted.busy} onClick=${count}>${counted.busy ? "…" : "count them"}</button>${counted.n !== undefined && html`<span class="sum"><b>${grouped(counted.n)}</b> ${String(counted.n) === "1" ? `${one} matches` : `${many} match`}. </span>${kind === "run" && html`<a class="button" href=${"#/runs" + query({ where: condition })}>look at them</a>`}`}</div>
 			<${Failure} error=${counted.error} />
-			${counted.n > 0 && html`<${Actions} key=${known} of=${[start_bulk(known, condition)]} done=${() => {}} />`}`}
+			${counted.n > 0 && !known && html`<p class="quiet small">Choose what is to be done to them, above. Nothing is done before you press once more.</p>`}
+			${counted.n > 0 && known && html`<${Actions} key=${known} of=${[start_bulk(known, condition)]} done=${() => {}} />`}`}
 		<section><h2>Earlier ones</h2><${List} list="bulk" name="bulk" to=${(b) => link`bulk/${b.id}`} columns=${bulk_columns} empty=${html`<p class="quiet">None.</p>`} /></section>
 		${condition && !may("execute") && html`<p class="quiet">This is for keys with the scope execute.</p>`}
 	</${Page}>`;

@@ -14,9 +14,9 @@ function Found({ f }) {
 const VERDICTS = { complete: ["good", "Nothing was found.", "Every schedule within these bounds was walked. That is no proof of what is outside of them."], bounded: ["warn", "Nothing was found in this time.", "There are more schedules than could be walked."] };
 
 function Report({ of: r }) {
-	const verdict = VERDICTS[r.verdict], missed = r.covered.filter((c) => !c.reached || c.notSeen.length);
+	const verdict = VERDICTS[r.verdict], missed = r.covered.filter((c) => !c.reached || c.notSeen.length), unseen = r.covered.filter((c) => !c.reached).length;
 	return html`${r.found && html`<${Found} f=${r.found} />`}
-		${verdict && html`<div class="note ${verdict[0]}" role="status"><strong>${verdict[1]}</strong> ${verdict[2]}</div>`}
+		${verdict && html`<div class="note ${unseen ? "warn" : verdict[0]}" role="status"><strong>${verdict[1]}</strong> ${verdict[2]}${unseen > 0 && ` But ${unseen} of ${r.covered.length} steps and calls were never reached, so this says nothing of them: name inputs that lead there, in the definition: "world": {"inputs": [ … ]}.`}</div>`}
 		${(r.tried || []).map((t, i) => html`<p key=${i}><strong>Tried:</strong> <${Text} of=${`${t.change}, ${t.where}${t.line ? ` (line ${t.line})` : ""}: explored again, nothing was found${t.provided ? `; provided that ${t.provided}` : ""}.`} /></p>`)}
 		<p class="quiet small">${grouped(r.states)} states, ${grouped(r.edges)} edges, ${grouped(r.crashPoints)} crash points; ${r.bounds.nodes} nodes, ${r.bounds.callers} callers, at most ${r.bounds.mishaps} mishaps.
 			${missed.length > 0 && html` Not reached: <${Text} of=${missed.map((c) => `${c.step}${c.calls ? ` ${c.calls}` : ""}${c.reached ? ` (${c.notSeen.join(", ")})` : ""}`).join("; ")} />.`}

@@ -43,7 +43,7 @@ const NODE = [
 ];
 
 // The oldest first: what waits longest is what is wrong.
-function Due({ title, of, label, to }) {
+function Due({ title, of, label, to, counted }) {
 	const rows = of.filter((d) => d.n > 0).sort((a, b) => b.ageMs - a.ageMs);
 	const columns = [
 		{ name: "kind", of: (d) => (to ? html`<a href=${to(d)}>${KINDS[d.kind] || d.kind}</a>` : d.kind) },
@@ -51,24 +51,24 @@ function Due({ title, of, label, to }) {
 		{ name: "how many", class: "n", of: (d) => `${grouped(d.n)}${d.n >= 10000 ? "+" : ""}` },
 		{ name: "the oldest for", class: "n", of: (d) => span(d.ageMs) },
 	];
-	return html`<section><h2>${title}</h2>${rows.length ? html`<${Rows} rows=${rows} columns=${columns} key_of=${(d) => d.kind + d[label]} />` : html`<p class="quiet">Nothing.</p>`}</section>`;
+	return html`<section><h2>${title}</h2>${rows.length ? html`<${Rows} rows=${rows} columns=${columns} key_of=${(d) => d.kind + d[label]} />` : html`<p class="quiet">${counted ? "Nothing." : "It is being counted."}</p>`}</section>`;
 }
 
 export function Health() {
 	const { data, error, reload } = useLoad("vitals");
+	const every = !data ? 10000 : data.counted ? data.everyMs : 1000; // asked for the first time, it begins to count
 	useEffect(() => {
-		const timer = setInterval(() => live.paused || document.hidden || reload(), data?.everyMs || 10000);
+		const timer = setInterval(() => live.paused || document.hidden || reload(), every);
 		return () => clearInterval(timer);
-	}, [data?.everyMs]);
+	}, [every]);
 	if (!data) return html`<${Page} title="Health"><${Failure} error=${error} /></${Page}>`;
 	const rows = data.rows.map((row) => Object.fromEntries(data.columns.map((name, i) => [name, Number(row[i])])));
 	return html`<${Page} title="Health" aside=${html`<span class="quiet"><${Text} of=${data.node} />, hapax ${data.version}</span>`}>
 		<${Failure} error=${error} />
 		${rows.length ? html`<${Charts} rows=${rows} every=${data.everyMs} />` : html`<p class="quiet">The first numbers are there ${data.everyMs / 1000} seconds after the start.</p>`}
 		<section><h2>Nodes</h2><${Rows} rows=${data.nodes} columns=${NODE} key_of=${(n) => n.name + n.startedAt} /></section>
-		<${Due} title="Due, and not yet taken" of=${data.due} label="queue" />
-		<${Due} title="Waits for a person" of=${data.attention} label="workflow" to=${(d) => "#/?kind=" + d.kind} />
-		${!data.counted && html`<p class="quiet">What is due is being counted.</p>`}
+		<${Due} title="Due, and not yet taken" of=${data.due} counted=${data.counted} label="queue" />
+		<${Due} title="Waits for a person" of=${data.attention} counted=${data.counted} label="workflow" to=${(d) => "#/?kind=" + d.kind} />
 		<${Facts} of=${[["as of", html`<${Time} of=${data.at} />`], ["store", growth(rows)], ["kept", `${rows.length} of 360 rows, ${data.everyMs / 1000} s each`]]} />
 	</${Page}>`;
 }

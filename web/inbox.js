@@ -25,8 +25,8 @@ function actions_of(item) {
 		const [, workflow, id] = claimed(item);
 		return act.resolve_claim({ workflow, id, version: item.version }, item.step);
 	}
-	case "unknown_step": // of a function: see Item
-		return [...(item.step ? act.resolve_step(run, item.step) : []), act.cancel_run(run)];
+	case "unknown_step":
+		return [...act.resolve_step(run, item.step), act.cancel_run(run)];
 	case "held_request":
 		return resolve_record(item.request);
 	case "failed_compensation":
@@ -56,7 +56,7 @@ const claimed = (item) => /^entity:([^:]+):(.+)$/s.exec(item.id) || [];
 function SentOf({ item }) {
 	const [, workflow, id] = claimed(item);
 	if (item.kind === "held_claim") return html`<${Sent} of=${link`entities/${workflow}/${id}`.slice(2)} step=${item.step} asks=${["entity", "probe", workflow, id, item.step]} />`;
-	if (item.kind === "unknown_step" && item.step) return html`<${Sent} of=${`workflow-runs/${item.id}`} id=${item.id} step=${item.step} asks=${["run", "probe", item.id, item.step]} />`;
+	if (item.kind === "unknown_step") return html`<${Sent} of=${`workflow-runs/${item.id}`} id=${item.id} step=${item.step} asks=${["run", "probe", item.id, item.step]} />`;
 	return /^parked/.test(item.kind) ? html`<${Sent} of=${`jobs/${item.id}`} />` : null;
 }
 
@@ -79,9 +79,7 @@ function Items({ of: batch, settled, done, closed }) {
 		}} /></div>`);
 }
 
-function Item({ item: told, settled, done, closed }) {
-	const { data: run } = useLoad(told.kind === "unknown_step" && !told.step && !settled ? `workflow-runs/${told.id}` : null);
-	const item = { ...told, step: told.step ?? run?.steps.find((s) => s.status === "UNKNOWN")?.name }; // a function has many, and says nothing of which
+function Item({ item, settled, done, closed }) {
 	return html`<article class="item ${settled ? "settled" : SEVERE.has(item.kind) ? "severe" : ""}" data-kind=${item.kind} tabindex="-1">
 		<header>
 			<span class="kind">${KINDS[item.kind] || item.kind}</span>

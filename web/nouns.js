@@ -148,7 +148,7 @@ export function Batch({ id }) {
 		<${Failure} error=${error} /><${Why} id=${id} />
 		<${Actions} of=${[b.status === "PENDING" && act.start_batch(b), !over && !b.cancelRequested && act.cancel_batch(b)]} />
 		<${Progress} batch=${b} />
-		<${Facts} of=${[["items", grouped(b.total)], ...PARTS.map(([name]) => [name, html`<${Roll} of=${grouped(b[name])} />`]), ["accepted", grouped(b.accepted)], ["cancelled", grouped(b.cancelled)]]} />
+		<${Facts} of=${[["items", grouped(b.total)], ...PARTS.map(([name, tone]) => [name, html`<i class="swatch ${tone} ${name}"></i><${Roll} of=${grouped(b[name])} />`]), ["accepted", grouped(b.accepted)], ["cancelled", grouped(b.cancelled)]]} />
 		<${Facts} of=${[["charged", html`<${Money} of=${b.charged} />`], ["refunded", html`<${Money} of=${b.refunded} />`], ["paid", html`<${Money} of=${BigInt(b.charged) - BigInt(b.refunded)} />`], ["needs", b.needs !== null && html`<${Money} of=${b.needs} />`],
 			["account", html`<a href=${link`accounts/${b.account}`}><${Text} of=${b.account} /></a>`], ["workflow", html`<a href=${link`workflows/${b.workflow}`}><${Text} of=${b.workflow} /></a>, definition ${String(b.definitionVersion)}`],
 			["version", String(b.version)], ["key", b.idempotencyKey && html`<code><${Text} of=${b.idempotencyKey} /></code>`], ["created", html`<${Time} of=${b.createdAt} />`], ["ended", b.completedAt && html`<${Time} of=${b.completedAt} />`]]} />
@@ -204,6 +204,13 @@ export function Accounts() {
 		empty=${html`<p class="big">No account.</p><p>Batches are paid from one:</p><${Command} of="hapax account create ACCOUNT --balance 1000" />`} /></${Page}>`;
 }
 
+const signed = (amount) => (String(amount)[0] === "-" ? "\u2212" + grouped(String(amount).slice(1)) : "+" + grouped(amount));
+// What the engine has written leads to the item that it was for.
+function LedgerKey({ of }) {
+	const [, batch, n] = /^\/(batch_\w+)\/(\d+)\//.exec(of) || [];
+	return batch ? html`<a class="id" href=${link`batches/${batch}` + query({ item: n })}><${Text} of=${of} /></a>` : html`<code><${Text} of=${of} /></code>`;
+}
+
 export function Account({ id }) {
 	const { data: a, error } = useLoad(path`accounts/${id}`);
 	if (!a) return html`<${Page} title="Account" crumbs=${crumb("#/accounts", "Accounts")}><${Failure} error=${error} /></${Page}>`;
@@ -211,7 +218,7 @@ export function Account({ id }) {
 		<p class="sum"><${Money} of=${a.balance} /> <span class="quiet">balance</span></p>
 		<${Actions} of=${[act.credit_account(a)]} />
 		<section><h2>Ledger</h2><${List} list=${path`accounts/${id}/ledger`} name=${`ledger-${id}`} key_of=${(r) => r.seq} columns=${[
-			{ name: "seq", class: "n", of: (r) => String(r.seq) }, { name: "time", of: (r) => html`<${Time} of=${r.time} />` }, { name: "amount", class: "n", of: (r) => grouped(r.amount) }, { name: "balance", class: "n", of: (r) => grouped(r.balance) }, { name: "reason", of: (r) => html`<${Text} of=${r.reason} />` }, { name: "key", class: "cut", of: (r) => html`<code><${Text} of=${r.key} /></code>` }]} empty=${html`<p>Nothing yet.</p>`} /><${Proof} subject=${"account:" + id} chained=${false} /></section>
+			{ name: "seq", class: "n", of: (r) => String(r.seq) }, { name: "time", of: (r) => html`<${Time} of=${r.time} />` }, { name: "amount", class: "n", of: (r) => signed(r.amount) }, { name: "balance", class: "n", of: (r) => grouped(r.balance) }, { name: "reason", of: (r) => html`<${Text} of=${r.reason} />` }, { name: "key", class: "cut", of: (r) => html`<${LedgerKey} of=${r.key} />` }]} empty=${html`<p>Nothing yet.</p>`} /><${Proof} subject=${"account:" + id} chained=${false} /></section>
 		<${Terminal} of=${[command("account", "show", id), command("account", "ledger", id), command("evidence", "account:" + id)]} />
 	</${Page}>`;
 }
@@ -252,5 +259,5 @@ export function Functions() {
 		columns=${[{ name: "function", class: "cut", of: (f) => html`<${Text} of=${f.name} />` }, { name: "workers", of: (f) => html`<${Status} of=${polled(f) ? "polling" : "nobody polls"} />` }, { name: "last seen", of: (f) => html`<${Age} since=${f.polledAt} /> ago` },
 			{ name: "version", of: (f) => html`<${Text} of=${f.version} />${f.versions > 1 ? html` <span class="quiet">and ${String(f.versions - 1)} more</span>` : ""}` }, { name: "turns due", class: "n", of: (f) => html`${grouped(f.due)}${f.due >= 1000 ? "+" : ""}` }, { name: "the oldest for", class: "n", of: (f) => (f.dueSince ? html`<${Age} since=${f.dueSince} />` : "") },
 			{ name: "at work", class: "cut", of: (f) => html`<${Text} of=${f.workers.join(", ")} />` }]}
-		empty=${html`<p class="big">No function.</p><p>A function is a run whose steps are code of yours, carried out by a worker that polls for it: see <code>docs/functions.md</code>.</p><${Command} of="hapax init" />`} /></${Page}>`;
+		empty=${html`<p class="big">No function.</p><p>A function is a run whose steps are code of yours, carried out by a worker that polls for it: see <code>docs/functions.md</code>.</p><${Command} of="hapax init --js DIR" /><${Command} of="hapax init --python DIR" />`} /></${Page}>`;
 }

@@ -111,7 +111,7 @@ function Step({ run, step, place, to, tries }) {
 	const waits_for_approval = run.status === "WAITING" && step.status === "WAITING" && step.name === run.currentStep;
 	return html`<div class="step ${step.status === "PENDING" || step.status === "SKIPPED" ? "dim" : ""}">
 		<button class="step-line" aria-expanded=${open} disabled=${!more && !waits_for_approval} onClick=${() => set(!open)}>
-			<span class="step-name"><${Text} of=${step.name} /></span>
+			<span class="step-name"><${Text} of=${step.name} />${step.kind && step.kind !== "step" && html` <small>${step.kind}</small>`}</span>
 			<${Status} of=${step.status} />
 			<span class="track"><${Bar} run=${run} step=${step} place=${place} to=${to} /></span>
 			<span class="took">${step.startedAt && html`<${Age} since=${step.startedAt} until=${end_of(run, step)} />`}${step.attempt > 1 && html`<span class="tries" title="attempts">×${String(step.attempt)}</span>`}${step.compensatedAt && html`<span class="tries" title=${step.compensatedAt}>undone</span>`}</span>
@@ -139,7 +139,7 @@ function leases(rows) {
 
 function Leases({ of, place }) {
 	const again = of.filter((l) => l.again).length;
-	return html`<div class="step leases"><div class="step-line"><span class="step-name">leases</span><span class="quiet">${of.length === 1 ? "once" : `${of.length} times`}${again > 0 && html`, <strong>${again} taken over</strong>`}</span>
+	return html`<div class="step leases"><div class="step-line"><span class="step-name">leases</span><span class="quiet">${of.length === 1 ? "taken once" : `taken ${of.length} times`}${again > 0 && html`, <strong>${again} taken over</strong>`}</span>
 		<span class="track">${of.map((l) => html`<i key=${l.fence} class="taken ${l.again ? "again" : ""}" style=${{ left: `${place(Date.parse(l.at))}%` }} title=${`fence ${l.fence}: ${l.again ? "taken over" : "taken"} by ${l.by}, ${l.at}`}></i>`)}</span>
 		<span class="took">fence ${of[of.length - 1].fence}, <${Text} of=${of[of.length - 1].by} /></span></div></div>`;
 }
@@ -159,21 +159,23 @@ function Waterfall({ run }) {
 	</div></section>`;
 }
 
+const in_order = (runs) => [...runs].reverse(); // as they were begun: a list has the newest first
+
 // One of the tree: its own children are asked for when it is opened.
 function Child({ run: r, depth }) {
 	const [open, set] = useState(false);
 	const { data } = useLoad(open ? "workflow-runs?limit=100&parent=" + r.id : null);
 	return html`<tr data-to=${link`runs/${r.id}`} tabindex="-1"><td class="tree" style=${{ paddingLeft: `${depth * 20}px` }}><button class="j-fold" aria-expanded=${open} aria-label=${`children of ${r.id}`} onClick=${() => set(!open)}></button><${Id} of=${r.id} /></td><td><${Text} of=${r.parent?.step ?? ""} /></td><td class="n">${r.parent ? String(r.parent.n) : ""}</td><td><${Text} of=${r.definitionId} /></td><td><${Status} of=${r.status} /></td><td><${Text} of=${r.currentStep ?? ""} /></td><td class="n"><${Age} since=${r.createdAt} until=${r.completedAt} /></td></tr>
 		${open && data && !data.items.length && html`<tr><td class="quiet" style=${{ paddingLeft: `${depth * 20 + 36}px` }} colspan="7">none</td></tr>`}
-		${open && data?.items.map((c) => html`<${Child} key=${c.id} run=${c} depth=${depth + 1} />`)}`;
+		${open && data && in_order(data.items).map((c) => html`<${Child} key=${c.id} run=${c} depth=${depth + 1} />`)}`;
 }
 
 function Children({ run }) {
 	const { data } = useLoad("workflow-runs?limit=100&parent=" + run.id);
 	if (!data?.items.length) return null;
 	return html`<section><h2>Children</h2><div class="scroll"><table class="list">
-		<thead><tr><th>run</th><th>step</th><th class="n">n</th><th>workflow</th><th>status</th><th>at</th><th class="n">took</th></tr></thead>
-		<tbody>${data.items.map((r) => html`<${Child} key=${r.id} run=${r} depth=${0} />`)}</tbody>
+		<thead><tr><th>run</th><th>of step</th><th class="n">n</th><th>workflow</th><th>status</th><th>stands at</th><th class="n">took</th></tr></thead>
+		<tbody>${in_order(data.items).map((r) => html`<${Child} key=${r.id} run=${r} depth=${0} />`)}</tbody>
 	</table></div>${data.cursor && html`<p><a href=${`#/runs?parent=${run.id}`}>All of them</a></p>`}</section>`;
 }
 
@@ -213,7 +215,7 @@ export function Run({ id }) {
 		<${Approval} run=${run} />
 		<${Actions} of=${verbs_of(run)} />
 		<${Facts} of=${[
-			["workflow", html`<a href=${link`workflows/${run.definitionId}`}><${Text} of=${run.definitionId} /></a>, definition ${String(run.definitionVersion)}`],
+			[run.definitionVersion ? "workflow" : "function", html`<a href=${link`workflows/${run.definitionId}`}><${Text} of=${run.definitionId} /></a>${run.definitionVersion ? `, definition ${run.definitionVersion}` : ""}`],
 			["version", String(run.version)],
 			["key", run.idempotencyKey && html`<code><${Text} of=${run.idempotencyKey} /></code>`],
 			["trace", html`<${Trace} run=${run.id} />`],

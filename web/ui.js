@@ -39,7 +39,7 @@ export function Age({ since, until }) {
 
 const TONES = {
 	COMPLETED: "good", SUCCEEDED: "good", FAILED: "bad", PARKED: "bad", UNKNOWN: "bad", OUT_OF_CREDIT: "warn", PAUSED: "warn",
-	CANCELLING: "warn", RETRYING: "warn", RUNNING: "live", LOADING: "live", WAITING: "calm", PENDING: "calm", QUEUED: "calm",
+	CANCELLING: "warn", RETRYING: "warn", RUNNING: "live", LOADING: "live", polling: "live", "nobody polls": "warn", WAITING: "calm", PENDING: "calm", QUEUED: "calm",
 	AVAILABLE: "calm", CANCELLED: "off", SKIPPED: "off", HELD: "bad", held: "bad", lost: "warn", in_flight: "live", completed: "good",
 };
 export const tone_of = (status) => TONES[status] || "calm";
@@ -306,7 +306,7 @@ export function Actions({ of, done = reload_all, closed, label }) {
 	if (!actions.length && !open) return null;
 	return html`<div class="actions">
 		<div class="row" role="group" aria-label=${label || "what can be done"}>
-			${actions.map((a) => html`<button class="button ${open?.label === a.label ? "open" : ""} ${a.tone || ""}" key=${a.label} onClick=${() => set(open?.label === a.label ? null : a)}>${a.label}</button>`)}
+			${actions.map((a) => html`<button class="button ${open?.label === a.label ? "open" : ""} ${a.tone || ""}" key=${a.label} title=${a.says} onClick=${() => set(open?.label === a.label ? null : a)}>${a.label}</button>`)}
 		</div>
 		${open && html`<${Panel} key=${open.label} action=${open} close=${close} done=${done} />`}
 	</div>`;

@@ -11,7 +11,7 @@ import { run_columns } from "./runs.js";
 export function Workflows() {
 	return html`<${Page} title="Workflows"><${List} list="definitions" name="workflows" key_of=${(d) => d.name} to=${(d) => link`workflows/${d.name}`}
 		columns=${[{ name: "workflow", class: "cut", of: (d) => html`<${Text} of=${d.name} />` }, { name: "kind", of: (d) => d.kind }, { name: "version", class: "n", of: (d) => String(d.version) }, { name: "steps", class: "n", of: (d) => (d.steps !== undefined ? String(d.steps) : "") }, { name: "module", of: (d) => html`<${Text} of=${d.module ?? ""} />` }]}
-		empty=${html`<p class="big">No workflow.</p><p>A folder with a first one, and a server that watches it:</p><${Command} of="hapax init" /><${Command} of="hapax dev" />`} /></${Page}>`;
+		empty=${html`<p class="big">No workflow.</p><p>A folder with a first one, and a server that watches it:</p><${Command} of="hapax init DIR && cd DIR" /><${Command} of="hapax dev" />`} /></${Page}>`;
 }
 
 function Newest({ d }) {
@@ -82,7 +82,7 @@ export function Workflow({ name }) {
 	const { data: all, error } = useLoad("definitions");
 	const { data: standing, error: unknown } = useLoad(path`definitions/${name}/standing`);
 	const d = all?.items.find((x) => x.name === name);
-	if (!d) return html`<${Page} title="Workflow" crumbs=${crumb("#/workflows", "Workflows")}><${Failure} error=${error} />${all && html`<div class="empty"><p>No workflow of this name is in force.</p></div>`}</${Page}>`;
+	if (!d) return html`<${Page} title="Workflow" crumbs=${crumb("#/workflows", "Workflows")}><${Failure} error=${error} />${all && html`<div class="empty"><p>No definition of this name is in force. A function needs none: <a href="#/functions">who polls for it</a>, <a href=${"#/runs" + query({ definitionId: name })}>its runs</a>.</p></div>`}</${Page}>`;
 	const rows = standing?.items.filter((r) => stands(d, r)) || [];
 	return html`<${Page} title=${html`<${Text} of=${name} />`} crumbs=${crumb("#/workflows", "Workflows")} aside=${html`<span class="quiet">${d.kind}, version ${String(d.version)}</span>`}>
 		<${Failure} error=${unknown} />

@@ -142,10 +142,12 @@ static enum hx_code print_steps(struct client *client, struct json run, struct h
 static const struct view *const head = &(const struct view){
 	VIEW_FIELDS,
 	.cut = true,
-	.cells = CELLS({"run", "{id}"}, {"workflow", "{definitionId}, definition {definitionVersion}"},
-		       {"status", "{status}, version {version}"}, {"key", "{idempotencyKey}"},
-		       {"created", "{createdAt}"}, {"started", "{startedAt}"}, {"ended", "{completedAt}"},
-		       {"input", "{input}"}, {"output", "{output}"}, {"error", ERROR_TEXT}),
+	.cells = CELLS(
+		{"run", "{id}"},
+		{"workflow", "{definitionId}[{?definitionVersion}, definition {definitionVersion}|, a function]"},
+		{"status", "{status}, version {version}"}, {"key", "{idempotencyKey}"}, {"created", "{createdAt}"},
+		{"started", "{startedAt}"}, {"ended", "{completedAt}"}, {"input", "{input}"}, {"output", "{output}"},
+		{"error", ERROR_TEXT}),
 };
 
 enum hx_code run_print_picture(struct client *client, struct json run, struct hx_error *err)

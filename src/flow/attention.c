@@ -89,9 +89,14 @@ const char *const attention_kinds[] = {
 #define MONEY "coalesce((SELECT b.charged - b.refunded FROM hx_batch b WHERE b.subject = x.subject), " UNITS ")"
 #define AMOUNT " LEFT JOIN hx_attribute a ON a.subject = x.subject AND a.name = 'amount' AND x.kind NOT IN ('held_request', 'unknown_items', 'stuck_teardown')"
 
+/* Of a function: its steps are entries of its journal. */
+#define STEP \
+	"coalesce(x.step, CASE WHEN x.kind = 'unknown_step' THEN (SELECT e.name || CASE WHEN e.n > 0 THEN '#' || e.n ELSE '' END" \
+	" FROM hx_entry e WHERE e.run = x.subject AND e.ended = 0 AND e.state = 'unknown' ORDER BY e.i LIMIT 1) END)"
+
 /* What a row shows besides is looked up for those of the page alone. */
 #define PAGE_OF(order, rows) \
-	"SELECT x.kind, x.subject, x.workflow, x.name, x.status, x.since, x.step, x.detail, x.version, x.place, " MONEY ", a.value," \
+	"SELECT x.kind, x.subject, x.workflow, x.name, x.status, x.since, " STEP ", x.detail, x.version, x.place, " MONEY ", a.value," \
 	" g.id, g.key, g.status, g.held, g.endpoint, g.created_at, g.until - (SELECT hx_now_ms()), g.token, 0, g.about, g.key_text FROM (" rows \
 	" ORDER BY " order " LIMIT ?5) x" AMOUNT \
 	" LEFT JOIN hx_gate_record g ON g.id = x.subject AND x.kind = 'held_request' ORDER BY x.place, x.subject"

@@ -226,6 +226,11 @@ def walk_other_buttons(page, scene, world):
 	world.go.set()
 	until(lambda: scene.ask("GET", f"batches/{scene.film}")["status"] == "CANCELLED", "the batch is torn down")
 	at(page, "accounts/alice")
+	page.click("main td a", f"/{scene.batch}/0/charge/1")
+	page.until(f"location.hash == '#/batches/{scene.batch}?item=0' && document.querySelector('.card h3')?.textContent.startsWith('Item 0')", "what an entry was for")
+	assert page.js("['succeeded', 'unknown', 'failed'].every(n => getComputedStyle(document.querySelector(`.facts .swatch.${n}`)).backgroundColor == getComputedStyle(document.querySelector(`.cells button.${n}`)).backgroundColor)"), "what the colours of the cells mean"
+	at(page, "accounts/alice")
+	page.until("['\u22125', '+5'].every(n => [...document.querySelectorAll('td.n')].some(e => e.textContent == n))", "what came and what went")
 	done(page, "credit", "credit", {"amount": "500", "key": "gift-1"})
 	at(page, "schedules/hourly")
 	done(page, "pause", "pause")
@@ -243,6 +248,7 @@ def walk_bulk(page, scene):
 	said = page.until("[...document.querySelectorAll('.sum')].find(e => /match/.test(e.textContent))?.textContent", "how many there are")
 	n = int(said.split()[0])
 	assert n == len([r for r in scene.ask("GET", "workflow-runs?status=FAILED&definitionId=refund&limit=500")["items"]]) > 0, said
+	assert page.js("document.querySelector('.choice select').value") == "" and not page.js("[...document.querySelectorAll('main button')].some(b => /carry out/.test(b.textContent))"), "what is done to many has no default"
 	page.js("(e => { e.value = 'retry'; e.dispatchEvent(new Event('change', {bubbles: true})); })(document.querySelector('.choice select'))")
 	page.click(".actions button", "carry out: retry")
 	page.until("document.querySelector('form.panel')")

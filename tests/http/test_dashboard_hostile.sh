@@ -108,6 +108,26 @@ def steps_of_workers_are_asked(page, scene, world):
 	page.until(f"/is code/.test(document.querySelector('{card} .sent')?.textContent) && document.querySelector('{card} .sent code').textContent == {json.dumps(greet + '/pay%3Cb%3E/0')}", "where to look")
 	assert page.js(f"[...document.querySelectorAll('{card} .actions button')].map(b => b.textContent).join()") == "done,not done,cancel", "and can be decided"
 	assert not page.js(f"[...document.querySelectorAll('{card} .sent button')].some(b => /probe/.test(b.textContent))")
+	assert page.js(f"document.querySelector('{card} .actions button').title").startswith("You have looked"), "a button says what it would do before it is pressed"
+	assert [i["step"] for i in scene.ask("GET", "attention?limit=500")["items"] if i["id"] == greet] == ["pay<b>"], "which step of the function it is"
+	calm(page)
+
+
+def a_function(page, scene):
+	"""Its entries say what they are, and nothing tells of a definition that it does not have."""
+	run = scene.start("greet", "greet-2")
+	(turn,) = until(lambda: scene.ask("POST", "functions/claim", {"worker": "w", "functions": [{"name": "greet", "version": "2"}], "waitMs": 0})["turns"], "its turn")
+	awaits = [{"kind": "child", "name": f"box {n}", "n": 0} for n in range(3)]
+	scene.ask("POST", f"functions/runs/{run}/journal", {"worker": "w", "fence": turn["fence"], "seq": turn["seq"],
+		"entries": [{"kind": "sleep", "name": "rest", "n": 0, "forMs": 3600000}] + [{**a, "workflow": "hire", "input": {}} for a in awaits], "end": {"state": "suspended", "awaits": awaits}})
+	at(page, f"runs/{run}")
+	page.until("document.querySelectorAll('.waterfall .step-name small').length == 4", "what each of them is")
+	assert page.js("[...document.querySelectorAll('.step-name')].find(e => e.textContent.startsWith('rest')).textContent") == "rest sleep"
+	page.until("[...document.querySelectorAll('main table td:nth-child(2)')].map(e => e.textContent).filter(t => /^box/.test(t)).join() == 'box 0,box 1,box 2'", "its children, as they were begun")
+	assert page.js("[...document.querySelectorAll('.facts dt')].some(e => e.textContent == 'function')") and not page.js("/definition 0/.test(document.body.innerText)")
+	page.click("main a", "greet", ".facts")
+	page.shows("A function needs none")
+	assert page.js("[...document.querySelectorAll('main .empty a')].map(a => a.getAttribute('href')).join()") == "#/functions,#/runs?definitionId=greet"
 	calm(page)
 
 
@@ -198,6 +218,7 @@ def walk(dir, kind):
 		by_money(page, scene)
 		items_are_asked(page, scene, world)
 		steps_of_workers_are_asked(page, scene, world)
+		a_function(page, scene)
 		what_differs_between_attempts(page, scene)
 		if kind == "sqlite":
 			a_megabyte(page, scene)

@@ -112,6 +112,13 @@ with tempfile.TemporaryDirectory() as folder, browser.Browser() as chromium:
 			page.shows("version 2")
 			page.click("button", "explore")
 			page.shows("Nothing was found.")
+			assert not page.js("/never reached/.test(document.body.innerText)")
+			order = json.loads((ROOT / "examples/order/order.json").read_text())
+			assert server.call("PUT", "/api/v1/definitions/order", order)[0] == 200
+			page.open(f"http://127.0.0.1:{server.port}/#/workflows/order")
+			page.click("button", "explore")
+			page.shows("steps and calls were never reached, so this says nothing of them")
+			assert page.js("document.querySelector('.explored .note').className") == "note warn"
 			calm(page)
 
 	judge("a_story_by_the_arrow_keys", a_story)
