@@ -58,7 +58,9 @@ static bool read_items(struct http_call *call, struct json body, int64_t min, st
 	struct json_iter it;
 	struct json item;
 
-	if (!json_find(body, slice_str("items"), &rq->items) || json_type(rq->items) != JSON_ARRAY)
+	if (!json_find(body, slice_str("items"), &rq->items))
+		rq->items = json_trust(slice_str(min ? "null" : "[]"));
+	if (json_type(rq->items) != JSON_ARRAY)
 		return api_refuse(call, HX_VALIDATION_ERROR, "items must be an array");
 	it = json_iter_of(rq->items);
 	for (rq->items_n = 0; json_iter_element(&it, &item); rq->items_n++) {
