@@ -113,14 +113,16 @@ struct creation {
 	enum run_wait_wrap wrap;        /* of what is there already */
 	struct run_verb_request signal; /* .name.p NULL: none */
 	bool duplicate;                 /* the run had it already */
-	bool made;                      /* by the task that drives it */
+	bool carried;                   /* by the task that drives it; */
+	bool made;                      /* and it has been made */
 };
 
 static void runs_build_create(struct api_query *query, struct unit *unit)
 {
 	struct creation *c = (struct creation *)query;
 
-	run_start_build(&c->start, &query->single, unit);
+	if (!c->carried) /* else who drives it adds these lines */
+		run_start_build(&c->start, &query->single, unit);
 }
 
 static enum hx_code runs_answered_create(struct api_query *query, const struct unit_result *result)
@@ -282,11 +284,14 @@ static bool carry(struct api_query *query)
 {
 	struct creation *c = (struct creation *)query;
 
-	return runs_make(api_parts(query->call)->runs, &(struct run_making){.single = &query->single,
-									    .spec = &c->start.spec,
-									    .hash = query->hash,
-									    .ended = carried,
-									    .context = c});
+	struct run_making making = {
+		.single = &query->single, .spec = &c->start.spec, .hash = query->hash, .ended = carried, .context = c};
+
+	c->carried = true; /* before it is: it may be over by then */
+	if (runs_make(api_parts(query->call)->runs, &making))
+		return true;
+	c->carried = false;
+	return false;
 }
 
 /* ---- create with a signal ---- */

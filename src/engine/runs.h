@@ -33,7 +33,7 @@ int64_t runs_head_start_ms(struct runs *runs);
 void runs_take_over(struct runs *runs, int64_t subject);
 /* A run that is to be made, and driven at once. Texts live until `ended`. */
 struct run_making {
-	const struct single *single; /* adds the lines; its verdict is told there: see run_drive_init_making() */
+	const struct single *single; /* what goes in front, and who is told: see run_drive_init_making() */
 	const struct run_spec *spec; /* with its head start */
 	uint64_t hash;               /* in which lane; whoever waits for its end does so in the same */
 	/* Once, in that lane's thread, before a call is begun: HX_OK: it is there; HX_OUTCOME_UNKNOWN; or there is none. */

@@ -28,11 +28,13 @@
 #define JOB_COLUMNS_SQL "s.status, s.version, s.doubt, j.attempt, j.output, j.error"
 #define JOB_OUT "tiiitt"
 
-DB_STMT(stmt_create, "run_create", "ittittttiiit", "",
-	INTO_RUN("") " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+#define BEGUN ", at_step, attempt, step_started_at, started_at"
+DB_STMT(stmt_create, "run_create", "ittittttiiitiii", "",
+	INTO_RUN(BEGUN) " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15)"
 	" ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING",
 	/* In the order of the keys: two nodes that create the same ones wait for each other in one direction alone. */
-	.set_sql = "WITH made AS (" INTO_RUN("") " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12 FROM {u} ORDER BY p2, p5"
+	.set_sql = "WITH made AS (" INTO_RUN(BEGUN) " SELECT p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p15"
+	           " FROM {u} ORDER BY p2, p5"
 	           " ON CONFLICT (workspace, run_key) WHERE run_key IS NOT NULL DO NOTHING RETURNING subject)"
 	           " SELECT u.ord FROM made JOIN {u} ON made.subject = u.p1",
 	.counted = true);
@@ -176,7 +178,7 @@ void run_describe(struct run_spec *spec, struct arena *arena)
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
 {
 	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
-	bool function = spec->machine->definition->is_function;
+	bool function = spec->machine->definition->is_function, begun = spec->begun.attempt != 0;
 
 	if (spec->debounce.name)
 		debounce_take(unit, &spec->debounce, spec->subject); /* mutant: debounce-outside-unit -> ; */
@@ -185,8 +187,10 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_create, db_int(spec->subject), db_text(spec->workspace),
 		 db_str(spec->machine->definition->name), db_int(spec->machine->version), db_optional(spec->key),
 		 db_text(spec->requester), spec->traceparent.n ? db_text(spec->traceparent) : db_null(),
-		 db_text(spec->input), function ? db_null() : db_int(stamp->at.ms + spec->due_in_ms),
-		 db_int(stamp->at.ms), times_out_at ? db_int(times_out_at) : db_null(), db_optional(spec->attributes));
+		 db_text(spec->input), function || begun ? db_null() : db_int(stamp->at.ms + spec->due_in_ms),
+		 db_int(stamp->at.ms), times_out_at ? db_int(times_out_at) : db_null(), db_optional(spec->attributes),
+		 db_int((int64_t)spec->begun.position), db_int(spec->begun.attempt),
+		 begun ? db_int(spec->begun.started_at) : db_null());
 	subject_insert(unit, stamp, spec->subject, function ? function_kind() : run_kind(), RUN_PENDING);
 	if (spec->attributes.p)
 		attributes_of_run(unit, spec->subject); /* mutant: run-without-its-index -> ; */

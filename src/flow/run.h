@@ -135,6 +135,11 @@ struct run_spec {
 	struct debounce debounce; /* the same; not of what is no start */
 	bool joins;               /* it is no start that is answered with the one that is there */
 	int64_t due_in_ms; /* 0: at once. Who drives it at once by itself gives itself a moment before others do */
+	/* Its first move is in the unit that makes it, and begins this (run_drive.h): its row says so, and it is not due. attempt 0: no. */
+	struct {
+		size_t position;
+		int64_t attempt, started_at;
+	} begun;
 };
 /* What it is searched by, and whether it is a singleton, from its workspace, machine and input; before run_create(). Into the arena, which remembers whether there was room. */
 void run_describe(struct run_spec *spec, struct arena *arena);

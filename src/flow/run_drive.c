@@ -140,7 +140,7 @@ static bool may_go_along(const struct run_drive *d)
 {
 	bool counted = d->slot.name || d->rate.name || d->debounce || run_has_lines(&d->row);
 
-	if (!d->move.keeps || !d->action || d->arena->failed)
+	if (!d->move.keeps || !d->action || d->move.write != RUN_WRITES_BEGUN || d->arena->failed)
 		return false;
 	return !counted; /* mutant: made-over-a-limit -> return true; */
 }
@@ -497,10 +497,17 @@ TASK_UNIT(build_look_up, struct run_drive, d, subject_look_up(unit, d->subject, 
 static void build_making(const struct run_drive *d, struct unit *unit)
 {
 	struct single single = *d->maker;
+	struct run_spec spec = *d->makes;
 
 	single.stamp = d->stamp;
-	single.fresh_id = d->subject;
+	single.fresh_id = spec.subject = d->subject;
 	single.build(&single, unit);
+	if (d->goes_along) {
+		spec.begun.position = d->move.next;
+		spec.begun.attempt = d->move.attempt;
+		spec.begun.started_at = d->move.started_at;
+	}
+	run_create(unit, &d->stamp, &spec);
 	if (d->goes_along)
 		run_build_move(d, unit);
 }

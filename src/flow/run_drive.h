@@ -207,8 +207,8 @@ void run_drive_init(struct run_drive *d, int64_t subject, const struct run_polic
 void run_drive_init_created(struct run_drive *d, const struct run_row *row, const struct run_policy *policy,
 			    struct arena *arena);
 /*
- * The same for one that is to be made: `maker` adds the lines that do it, by its stamp and its fresh id, which are the task's, and is
- * told their verdict; a code of its makes an end of the task. It is asked for nothing once the task is not MAKING any more. The spec,
+ * The same for one that is to be made: `maker` adds the lines that go in front, by its stamp and its fresh id, which are the task's, and is
+ * told the verdict; a code of its makes an end of the task. It is asked for nothing once the task is not MAKING any more. The spec,
  * which has no subject yet, and its texts live as long as the task.
  */
 void run_drive_init_making(struct run_drive *d, const struct single *maker, const struct run_spec *spec,

@@ -121,6 +121,8 @@ static void run_units_add_row(const struct run_drive *d, struct unit *unit)
 	struct db_value id = db_int(d->row.subject), at = db_int((int64_t)move->next), attempt = db_int(move->attempt),
 			redo = db_int(move->redo);
 
+	if (d->goes_along)
+		return; /* its row was made so: run_spec.begun */
 	switch (move->write) {
 	case RUN_WRITES_NOTHING:
 		break;

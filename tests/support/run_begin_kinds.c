@@ -12,12 +12,9 @@
 
 static const struct run_policy policy = {.lease_ms = 3600000, .machine_of = kind_machine_of};
 
-static void build_maker(const struct single *single, struct unit *unit)
+static void nothing_in_front(const struct single *single, struct unit *unit)
 {
-	struct run_spec spec = *(const struct run_spec *)single->context;
-
-	spec.subject = single->fresh_id;
-	run_create(unit, &single->stamp, &spec);
+	(void)single, (void)unit;
 }
 
 /* The version of the run of that number; 0: there is none. */
@@ -39,7 +36,7 @@ static void begin(struct unit *unit, const struct kind_args *args, const char *k
 				.key = slice_str(key),
 				.machine = kind_machine_of(/* context= */ NULL, slice_str("order"), 1),
 				.input = slice_str("{}")};
-	struct single maker = {.build = build_maker, .context = &spec};
+	struct single maker = {.build = nothing_in_front};
 	struct arena *arena = kind_arena(args);
 	struct run_drive d;
 
