@@ -5,8 +5,8 @@
  *            (unit_together)
  *            ── the verdicts are read ──
  *   trip 2   the later lines of the plain units that are still in, line after line; those that their statement
- *            carried in its set form (a change of status carries its history row) are done already; of a group that only
- *            reads they go with the first trip, and so does the end of its transaction
+ *            carried in its set form (a change of status carries its history row) are done already; where no verdict
+ *            is waited for they go with the first trip, and of a group that only reads so does the end of its transaction
  *   then     every other unit by itself, and those that were not won together, in row form under a savepoint: a trip up to each VERDICT or MUST; in the
  *            order of their subjects
  *
@@ -509,13 +509,22 @@ static void send_together(struct group *b, struct pg_trip *trip)
 	}
 }
 
-/* No line waits for the verdict of another, and none writes: all of it goes in one trip, the end of its transaction included. */
+/* No line waits for the verdict of another. */
+static bool nobody_waits(const struct group *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (runs_in_sets(b->units[i]) && b->units[i]->lines_n && b->units[i]->lines[0].rule != UNIT_ANY)
+			return false;
+	return true;
+}
+
+/* All of it are lines in sets, and none writes: it goes in one trip, the end of its transaction included. */
 static bool only_looks(const struct group *b)
 {
 	bool idle = b->pg->conn && PQtransactionStatus(b->pg->conn) == PQTRANS_IDLE;
 
 	for (size_t i = 0; i < b->n; i++)
-		if (!runs_in_sets(b->units[i]) || !b->units[i]->lines_n || b->units[i]->lines[0].rule != UNIT_ANY)
+		if (!runs_in_sets(b->units[i]) || !b->units[i]->lines_n)
 			return false;
 	return idle && b->pg->db.whole && !b->pg->db.limit.ns && !writes(b);
 }
@@ -529,7 +538,7 @@ static void send_later(struct group *b, struct pg_trip *trip)
 
 static enum hx_code run_plain(struct group *b)
 {
-	bool looks = only_looks(b);
+	bool at_once = nobody_waits(b), looks = at_once && only_looks(b);
 	struct pg_trip trip;
 	enum hx_code code;
 
@@ -539,12 +548,12 @@ static enum hx_code run_plain(struct group *b)
 		send_together(b, &trip);
 		send_phase(b, &trip, 0);
 	}
-	if (looks)
+	if (at_once)
 		send_later(b, &trip);
 	if (looks && !trip.code)
 		pg_trip_row(&trip, &stmt_end, /* params= */ NULL, /* take= */ NULL, NULL);
 	code = pg_trip_finish(&trip);
-	if (code || looks || next_phase(b, 1) == UNIT_LINES_MAX)
+	if (code || at_once || next_phase(b, 1) == UNIT_LINES_MAX)
 		return code;
 
 	pg_trip_start(&trip, b->pg, b->arena, b->err);

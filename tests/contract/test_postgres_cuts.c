@@ -152,6 +152,39 @@ static void reads_are_not_committed(void **state)
 	proxied_close(&p);
 }
 
+/* How many trips a group takes: units of three lines, of which the first one decides or does not. */
+static unsigned trips_of(struct proxied *p, int64_t first, enum unit_rule rule, bool writes)
+{
+	unsigned before = pg_proxy_trips(p->proxy);
+
+	session_reset(p->session);
+	for (int64_t id = first; id < first + 4; id++) {
+		struct unit *unit = session_unit(p->session);
+
+		if (writes)
+			UNIT_ADD(unit, rule, &item_put, db_int(id), db_int(1), db_str(""), db_null());
+		UNIT_ADD(unit, writes ? UNIT_ANY : rule, &item_get, db_int(id));
+		UNIT_ADD(unit, UNIT_ANY, &item_get, db_int(id));
+	}
+	p->session->db->whole = true;
+	session_must(p->session, session_run(p->session));
+	p->session->db->whole = false;
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(p->session->result[i].rows[1].n, writes);
+	return pg_proxy_trips(p->proxy) - before;
+}
+
+static void no_trip_is_for_a_verdict_that_nobody_waits_for(void **state)
+{
+	struct proxied p = proxied_open(*state, NULL);
+
+	(void)trips_of(&p, 1, UNIT_ANY, true); /* what is prepared once */
+	assert_int_equal(trips_of(&p, 11, UNIT_VERDICT, true), 3);
+	assert_int_equal(trips_of(&p, 21, UNIT_ANY, true), 2);
+	assert_int_equal(trips_of(&p, 31, UNIT_ANY, false), 1);
+	proxied_close(&p);
+}
+
 static void run_unit_resolves_by_itself(void **state)
 {
 	struct session *s = *state;
@@ -276,6 +309,7 @@ int main(void)
 		TEST(a_commit_that_lands_later),
 		TEST(an_end_that_is_refused),
 		TEST(reads_are_not_committed),
+		TEST(no_trip_is_for_a_verdict_that_nobody_waits_for),
 		TEST(run_unit_resolves_by_itself),
 		TEST(an_outcome_cannot_be_known_while_the_server_is_away),
 		TEST(a_number_handed_out_twice_is_not_believed),

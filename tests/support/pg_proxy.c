@@ -47,6 +47,7 @@ struct pg_proxy {
 	bool stop, drop, let_go, stalled;
 	unsigned asked, served;
 	int cuts;
+	unsigned trips;
 };
 
 static uint32_t get32(const unsigned char *p)
@@ -191,6 +192,16 @@ static bool meet_end(struct pg_proxy *proxy, struct link *link, size_t length)
 	return true;
 }
 
+/* Sync and Query are what is answered with ReadyForQuery. */
+static void note_trip(struct pg_proxy *proxy, unsigned char type)
+{
+	if (type != 'S' && type != 'Q')
+		return;
+	pthread_mutex_lock(&proxy->mutex);
+	proxy->trips++;
+	pthread_mutex_unlock(&proxy->mutex);
+}
+
 static void from_client(struct pg_proxy *proxy, struct link *link)
 {
 	ssize_t n = read(link->client, link->message + link->n, MESSAGE_BYTES_MAX - link->n);
@@ -210,6 +221,7 @@ static void from_client(struct pg_proxy *proxy, struct link *link)
 
 			link->started = code != SSL_REQUEST && code != GSS_REQUEST;
 		}
+		note_trip(proxy, link->message[0]);
 		if (!write_all(link->server, link->message, length)) {
 			link_close(link);
 			return;
@@ -391,6 +403,16 @@ void pg_proxy_stall(struct pg_proxy *proxy)
 void pg_proxy_let_go(struct pg_proxy *proxy)
 {
 	request(proxy, &proxy->let_go);
+}
+
+unsigned pg_proxy_trips(struct pg_proxy *proxy)
+{
+	unsigned trips;
+
+	pthread_mutex_lock(&proxy->mutex);
+	trips = proxy->trips;
+	pthread_mutex_unlock(&proxy->mutex);
+	return trips;
 }
 
 int pg_proxy_cuts(struct pg_proxy *proxy)

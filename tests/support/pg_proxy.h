@@ -33,5 +33,7 @@ void pg_proxy_stall(struct pg_proxy *proxy);
 void pg_proxy_let_go(struct pg_proxy *proxy);
 /* How many COMMITs have been cut or held. */
 int pg_proxy_cuts(struct pg_proxy *proxy);
+/* How many times a client has asked for all that it had sent to be answered: a COMMIT is one. */
+unsigned pg_proxy_trips(struct pg_proxy *proxy);
 
 #endif
