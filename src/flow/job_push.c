@@ -9,7 +9,8 @@
  * The payload is a string in there, whatever JSON it is itself: so its bytes stay as they came.
  *
  * A key is insert-and-see: the unique index lets one of them in, the last line finds whose it is, also where the same key
- * comes twice in one request. The ids are ours alone, so an item was created exactly when the job that is there has its id.
+ * comes twice in one request. The ids are ours alone, so an item was created exactly when the job that is there has its id;
+ * and where none has a key nobody looks: all of them were made, or the unit has failed.
  */
 #include "base/id.h"
 #include "base/json_string.h"
@@ -151,6 +152,21 @@ static bool take_seen(struct job_push *p, const struct db_rows *rows)
 	return true;
 }
 
+static bool has_key(const struct job_push *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->items[i].key.p)
+			return true;
+	return false;
+}
+
+static void take_all(struct job_push *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		p->items[i].created = true;
+	task_end(&p->task, HX_OK);
+}
+
 static void take_pushed(struct job_push *p, const struct answer *answer)
 {
 	const struct unit_result *result = answer->result;
@@ -161,8 +177,10 @@ static void take_pushed(struct job_push *p, const struct answer *answer)
 		task_end(&p->task, HX_ALREADY_EXISTS);
 	else if (result->verdict != UNIT_WON)
 		task_end(&p->task, flow_failure(result));
-	else
+	else if (has_key(p))
 		task_end(&p->task, take_seen(p, &result->rows[3]) ? HX_OK : HX_INTERNAL);
+	else
+		take_all(p);
 }
 
 /* All or none: one that has an id of ours tells of all. Where every key was there already nothing had to be pushed. */
@@ -175,11 +193,16 @@ static void take_looked(struct job_push *p, const struct answer *answer)
 }
 
 /* One that is due later is told as well: whoever looks by time has to reckon with it. */
+static void push_offer(const struct job_push *p, struct unit *unit)
+{
+	for (size_t i = 0; i < p->n; i++)
+		job_offer(unit, p->workspace, p->items[i].queue, 1);
+}
+
 static void build_look(const struct job_push *p, struct unit *unit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_seen, db_text(p->names), db_text(p->workspace));
-	for (size_t i = 0; i < p->n; i++)
-		job_offer(unit, p->workspace, p->items[i].queue, 1);
+	push_offer(p, unit);
 }
 
 static void build_push(const struct job_push *p, struct unit *unit)
@@ -188,7 +211,10 @@ static void build_push(const struct job_push *p, struct unit *unit)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, db_text(p->names), db_int(job_kind()), db_int(p->stamp.op),
 		 db_int(p->stamp.at.ms), db_str(p->stamp.node));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_history, db_text(p->names), db_int(p->stamp.op), db_str(p->stamp.node));
-	build_look(p, unit);
+	if (has_key(p))
+		build_look(p, unit);
+	else
+		push_offer(p, unit);
 	if (p->along)
 		p->along->add(p->along, p, unit);
 }
