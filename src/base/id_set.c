@@ -32,40 +32,47 @@ static size_t id_set_find(const struct id_set *set, int64_t id)
 	size_t i = home(set, id);
 
 	ASSERT(id != 0);
-	while (set->slots[i] && set->slots[i] != id)
+	while (set->slots[i].id && set->slots[i].id != id)
 		i = (i + 1) & set->mask;
 	return i;
 }
 
 bool id_set_has(const struct id_set *set, int64_t id)
 {
-	return set->slots[id_set_find(set, id)] == id;
+	return set->slots[id_set_find(set, id)].id == id;
 }
 
 bool id_set_add(struct id_set *set, int64_t id)
 {
 	size_t i = id_set_find(set, id);
 
-	if (set->slots[i] || set->n == set->max)
+	if (set->slots[i].id || set->n == set->max)
 		return false;
-	set->slots[i] = id;
+	set->slots[i] = (struct id_slot){.id = id};
 	set->n++;
 	return true;
+}
+
+uint64_t *id_set_along(const struct id_set *set, int64_t id)
+{
+	struct id_slot *slot = &set->slots[id_set_find(set, id)];
+
+	return slot->id ? &slot->along : NULL;
 }
 
 bool id_set_remove(struct id_set *set, int64_t id)
 {
 	size_t gap = id_set_find(set, id);
 
-	if (!set->slots[gap])
+	if (!set->slots[gap].id)
 		return false;
 	/* Whoever probed past the gap on the way to its slot moves into it. */
-	for (size_t i = (gap + 1) & set->mask; set->slots[i]; i = (i + 1) & set->mask)
-		if (((i - home(set, set->slots[i])) & set->mask) >= ((i - gap) & set->mask)) {
+	for (size_t i = (gap + 1) & set->mask; set->slots[i].id; i = (i + 1) & set->mask)
+		if (((i - home(set, set->slots[i].id)) & set->mask) >= ((i - gap) & set->mask)) {
 			set->slots[gap] = set->slots[i];
 			gap = i;
 		}
-	set->slots[gap] = 0;
+	set->slots[gap] = (struct id_slot){0};
 	set->n--;
 	return true;
 }
@@ -75,8 +82,8 @@ size_t id_set_take(struct id_set *set, int64_t ids[])
 	size_t n = 0;
 
 	for (size_t i = 0; i <= set->mask; i++)
-		if (set->slots[i])
-			ids[n++] = set->slots[i];
+		if (set->slots[i].id)
+			ids[n++] = set->slots[i].id;
 	memset(set->slots, 0, (set->mask + 1) * sizeof *set->slots);
 	set->n = 0;
 	return n;

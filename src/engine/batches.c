@@ -403,7 +403,7 @@ static void batches_release(void *part)
 }
 
 const struct feed batches_feed = {&batch_due_source,
-				  BATCHES_MAX + FEEDER_RESTING_MAX,
+				  BATCHES_MAX,
 				  BATCHES_SLICE,
 				  batches_begin,
 				  .size = sizeof(struct batches),

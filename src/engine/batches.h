@@ -27,7 +27,7 @@
 struct engine_metrics;
 struct batches;
 
-#define BATCHES_MAX 64
+#define BATCHES_MAX 128 /* of one workspace at most half */
 
 extern const struct feed batches_feed;
 /*

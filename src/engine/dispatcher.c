@@ -7,7 +7,7 @@
 #include "flow/hook.h"
 
 #define JOB_BYTES_MAX (96u << 20)
-#define JOBS_SLICE 512
+#define JOBS_SLICE 128
 #define FIRE_TIMEOUT_MS 600000
 #define UNKNOWN_REST_MS 1000 /* a definition that this node does not have yet is being fetched */
 

@@ -6,6 +6,6 @@
 
 #include "engine/feeder.h"
 
-#define DISPATCHER_JOBS_MAX 2048
+#define DISPATCHER_JOBS_MAX 4096 /* of one workspace at most half */
 
 extern const struct feed dispatcher_feed;

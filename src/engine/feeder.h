@@ -10,6 +10,10 @@
  *  F3  What was found and is still due when the watch looks again is found again: nothing that is due is forgotten, and
  *      nobody has to remember it.
  *
+ *  F4  What is found of a shared source (due_watch.h) takes a place of its workspace (places.h) for as long as it is at work. A
+ *      workspace that may take no more is passed over. That look is a walk past all that it has due, so it is taken only so often
+ *      that it costs a tenth of the lane at most; in between the watch looks for everybody, as soon as places were given back.
+ *
  * While it finds nothing new, it looks less and less often, down to every PAUSE_MAX_MS: claims take a moment, and what
  * nobody can begin (rests) stays due. A wake on the source's topic ends the pause.
  *
@@ -22,17 +26,19 @@
 
 #include "base/id_set.h"
 #include "engine/parts.h"
+#include "engine/places.h"
 #include "flow/due_watch.h"
 #include "task/lanes.h"
 
 #define FEEDER_RESTING_MAX 512
+#define FEEDER_PASS_MS 100 /* between two looks that pass somebody over, at least */
 #define FEEDER_REST_MS 500 /* what cannot be begun now, because its definition is being fetched, say */
 
 /* What is fed, and how much of it. */
 struct feed {
 	const struct due_source *source;
-	size_t under_way_max; /* at least slice and FEEDER_RESTING_MAX */
-	size_t slice;         /* found at once */
+	size_t under_way_max; /* at least slice and FEEDER_RESTING_MAX, with those that rest; of a shared source, without them */
+	size_t slice; /* found at once */
 	/* In a lane's thread. Starts work on it, which ends with one feeder_ended(). False: it cannot now, and has not. */
 	bool (*begin)(void *context, struct due due);
 	struct slice (*left)(const void *context); /* of the source */
@@ -55,7 +61,11 @@ struct feeder {
 	bool closed; /* nothing new is begun any more */
 	int64_t pause_ms;
 	_Atomic int64_t told_ns; /* when what cannot be begun was told last; not under the mutex */
-	struct id_set under_way;
+	struct id_set under_way; /* with whose place each has; 0: none */
+	struct places places;    /* of a shared source */
+	char full[1024];         /* for the watch: whom it passes over */
+	struct mono_time pass_next;
+	size_t given_back; /* places, since the watch began */
 	/* Those that rest, in the order in which they may be begun again; they are under way. */
 	size_t resting_n;
 	struct {
@@ -75,13 +85,13 @@ void feeder_free(struct feeder *part);
 void feeder_release(struct feeder *feeder);
 /*
  * From any thread: something that nobody had to look for. False: it is under way, or there is no room; a slice is always
- * kept free, so that what comes in this way never keeps the watch from looking.
+ * kept free, so that what comes in this way never keeps the watch from looking. tenant: whose it is (unit_tenant()).
  */
-bool feeder_take(struct feeder *feeder, int64_t subject);
-bool feeder_has_room(struct feeder *feeder);
+bool feeder_take(struct feeder *feeder, int64_t subject, uint64_t tenant);
+bool feeder_has_room(struct feeder *feeder, uint64_t tenant);
 /* What was taken under a name of its own (below 0), because it had no id yet, has this one. False: that is under way, and the name stays. */
 bool feeder_name(struct feeder *feeder, int64_t name, int64_t subject);
-/* From any thread: takes it, and begins it. */
+/* From any thread: takes it, for nobody in particular, and begins it. */
 void feeder_offer(struct feeder *feeder, int64_t subject);
 /* From any thread: from now on nothing new is begun; what is under way goes on. Takes NULL. */
 void feeder_close(struct feeder *feeder);

@@ -54,7 +54,7 @@ enum hx_code run_start_init(struct run_start *start, struct engine *engine, cons
 			 .input = wanted->input ? wanted->input->raw : slice_str("{}"),
 			 .input_given = wanted->input != NULL,
 			 /* This node drives it at once, and the others leave it alone for as long as that takes to begin. */
-			 .due_in_ms = runs_head_start_ms(engine_parts(engine)->runs)},
+			 .due_in_ms = runs_head_start_ms(engine_parts(engine)->runs, wanted->workspace)},
 	};
 	if (!start->spec.machine && wanted->arena &&
 	    definitions_may_be_function(engine_parts(engine)->definitions, wanted->workflow)) {

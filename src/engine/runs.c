@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 
 #define RUN_BYTES_MAX (96u << 20)
-#define RUNS_SLICE 512
+#define RUNS_SLICE 128
 
 struct runs {
 	struct feeder feeder;
@@ -236,7 +236,7 @@ static struct drive *drive_created(struct runs *runs, const struct run_row *row)
 	struct drive *drive;
 	struct run_row copied;
 
-	if (!feeder_take(&runs->feeder, row->subject))
+	if (!feeder_take(&runs->feeder, row->subject, unit_tenant(row->workspace)))
 		return NULL;
 	drive = drive_new(runs, row->subject);
 	if (drive) {
@@ -280,7 +280,8 @@ static struct drive *drive_making(struct runs *runs, const struct run_making *ma
 	drive->makes = true;
 	drive->spec = copy_spec(&drive->fed.arena, making->spec);
 	run_drive_init_making(&drive->run, making->single, &drive->spec, &runs->policy, &drive->fed.arena);
-	if (!drive->fed.arena.failed && feeder_take(&runs->feeder, drive->fed.subject))
+	if (!drive->fed.arena.failed &&
+	    feeder_take(&runs->feeder, drive->fed.subject, unit_tenant(drive->spec.workspace)))
 		return drive;
 	fed_free(&drive->fed);
 	return NULL;
@@ -326,9 +327,9 @@ uint64_t runs_hash(const struct run_spec *spec)
 	return spec->key.p ? hash_bytes(hash, spec->key.p, spec->key.n) : (uint64_t)(uintptr_t)spec;
 }
 
-int64_t runs_head_start_ms(struct runs *runs)
+int64_t runs_head_start_ms(struct runs *runs, struct slice workspace)
 {
-	return feeder_has_room(&runs->feeder) ? RUNS_HEAD_START_MS : 0;
+	return feeder_has_room(&runs->feeder, unit_tenant(workspace)) ? RUNS_HEAD_START_MS : 0;
 }
 
 /* ---- showing ---- */

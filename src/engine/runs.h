@@ -21,14 +21,14 @@ struct engine_metrics;
 struct runs;
 struct drive; /* of a run that is to be driven here */
 
-#define RUNS_DRIVEN_MAX 2048
+#define RUNS_DRIVEN_MAX 4096 /* of one workspace at most half */
 #define RUNS_HEAD_START_MS 2000
 
 extern const struct feed runs_feed;
 /* Which lane creates it: two callers with one key meet in the same. Without a key nobody else can mean this run. */
 uint64_t runs_hash(const struct run_spec *spec);
-/* For run_spec.due_in_ms: while there is room to drive one more, a new run gets its head start. */
-int64_t runs_head_start_ms(struct runs *runs);
+/* For run_spec.due_in_ms: while there is room to drive one more of this workspace, a new run gets its head start. */
+int64_t runs_head_start_ms(struct runs *runs, struct slice workspace);
 /* From any thread: its holder was seen to be past its time. Seizes and drives it; without room a later sweep finds it. */
 void runs_take_over(struct runs *runs, int64_t subject);
 /* A run that is to be made, and driven at once. Texts live until `ended`. */

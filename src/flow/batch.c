@@ -38,8 +38,8 @@ DB_STMT(stmt_list_these, "batch_list_these", "tt", OUT,
 DB_STMT(stmt_slice, "batch_slice", "ti", "ii", LIST_LINE(BY_ID));
 DB_STMT(stmt_slice_workflow, "batch_slice_workflow", "tit", "ii", LIST_LINE(BY_WORKFLOW("3")));
 
-DUE_SOURCE_PLAIN(batch_due_source, "batch", "hx_batch", .name = "batches", .topic = BATCH_TOPIC,
-		 .poll_ms = DUE_POLL_MS);
+DUE_SOURCE_SHARED(batch_due_source, "batch", "subject, subject", "hx_batch", "", "{list2}", "", "", .name = "batches",
+		  .topic = BATCH_TOPIC, .poll_ms = DUE_POLL_MS);
 
 int64_t batch_kind(void)
 {

@@ -95,9 +95,10 @@ DB_STMT(stmt_slice_retrying_queue, "job_slice_retrying_queue", "tit", "ii", LIST
 /* Actions whose function this node does not have are delivered by a node that has it. */
 #define NOT_LEFT(names) " AND workflow || '/' || action NOT IN (SELECT value FROM " names ")"
 
-DUE_SOURCE(job_due_source, "job", "hx_job", "t", " AND queue = 'after-effects'" NOT_LEFT("{list2}"),
-	   " AND queue = 'after-effects'" NOT_LEFT("{list1}"), .name = "jobs", .topic = JOB_TOPIC,
-	   .poll_ms = DUE_POLL_MS);
+DUE_SOURCE_SHARED(job_due_source, "job", "subject, subject", "hx_job", "t", "{list3}",
+		  " AND queue = 'after-effects'" NOT_LEFT("{list2}"),
+		  " AND queue = 'after-effects'" NOT_LEFT("{list1}"), .name = "jobs", .topic = JOB_TOPIC,
+		  .poll_ms = DUE_POLL_MS);
 
 DB_STMT(stmt_end_deliveries, "job_end_deliveries", "i", "",
 	"UPDATE hx_subject SET until = hx_now_ms() WHERE kind = ?1 AND owner IS NOT NULL AND until > hx_now_ms()"

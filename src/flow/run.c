@@ -114,7 +114,7 @@ DB_STMT(stmt_slice_person, "run_slice_person", "tit", "ii", LIST_LINE(BY_ID(PERS
 
 /* Children end in one transaction with their siblings, because it is their parent that they tell: in one lane they need not wait for
  * each other. */
-DUE_SOURCE_BESIDE(run_due_source, "run", "subject, coalesce(parent, subject)", "ii", "hx_run r", "t",
+DUE_SOURCE_SHARED(run_due_source, "run", "subject, coalesce(parent, subject)", "hx_run r", "t", "{list3}",
 		  NO_FUNCTION NOT_LEFT("{list2}"), NO_FUNCTION NOT_LEFT("{list1}"), .name = "runs", .topic = RUN_TOPIC,
 		  .poll_ms = DUE_POLL_MS);
 

@@ -41,7 +41,7 @@ static void batches_are_found_and_listed(void **state_)
 	ask();
 	assert_int_equal(world.result.rows[0].n, 0);
 	(void)begin();
-	UNIT_ADD(&world.unit, UNIT_ANY, batch_due_source.found, db_int(10));
+	UNIT_ADD(&world.unit, UNIT_ANY, batch_due_source.found, db_int(10), db_str("[]"));
 	unit_add(&world.unit, UNIT_ANY, batch_due_source.next, 0, NULL);
 	ask();
 	assert_int_equal(world.result.rows[0].n, 2);
@@ -50,7 +50,7 @@ static void batches_are_found_and_listed(void **state_)
 	assert_int_equal(let_go(&hold, BATCH_RUNNING, LEASE_MS, NULL), UNIT_WON);
 	hold = hold_of(ids[2], BATCH_RUNNING, LEASE_MS);
 	(void)begin();
-	UNIT_ADD(&world.unit, UNIT_ANY, batch_due_source.found, db_int(10));
+	UNIT_ADD(&world.unit, UNIT_ANY, batch_due_source.found, db_int(10), db_str("[]"));
 	unit_add(&world.unit, UNIT_ANY, batch_due_source.next, 0, NULL);
 	ask();
 	assert_int_equal(world.result.rows[0].n, 0);

@@ -26,6 +26,26 @@ static void an_id_is_in_it_once(void **state)
 	id_set_release(&set);
 }
 
+static void a_number_goes_along(void **state)
+{
+	struct id_set set;
+
+	(void)state;
+	assert_int_equal(id_set_init(&set, 4), HX_OK);
+	assert_null(id_set_along(&set, 7));
+	for (int64_t id = 1; id <= 4; id++) {
+		assert_true(id_set_add(&set, id));
+		assert_int_equal(*id_set_along(&set, id), 0);
+		*id_set_along(&set, id) = (uint64_t)id * 10;
+	}
+	assert_true(id_set_remove(&set, 1)); /* others move into its gap, and take theirs along */
+	for (int64_t id = 2; id <= 4; id++)
+		assert_int_equal(*id_set_along(&set, id), id * 10);
+	assert_true(id_set_add(&set, 1));
+	assert_int_equal(*id_set_along(&set, 1), 0);
+	id_set_release(&set);
+}
+
 static void it_has_a_ceiling(void **state)
 {
 	enum { MAX = 2048 };
@@ -96,9 +116,8 @@ static void it_agrees_with_an_array(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_id_is_in_it_once),
-		cmocka_unit_test(it_has_a_ceiling),
-		cmocka_unit_test(taking_empties_it),
+		cmocka_unit_test(an_id_is_in_it_once),     cmocka_unit_test(a_number_goes_along),
+		cmocka_unit_test(it_has_a_ceiling),        cmocka_unit_test(taking_empties_it),
 		cmocka_unit_test(it_agrees_with_an_array),
 	};
 

@@ -10,6 +10,9 @@
 #define MAX (FEEDER_RESTING_MAX + 2 * SLICE)
 #define REST_MS 1000
 #define IDS_MAX 2000
+#define TENANT 7
+#define PLACES (6 * SLICE) /* of the shared source */
+#define MODEST 10000       /* from here on they are of another workspace */
 
 static struct lanes lanes;
 static struct engine_parts parts;
@@ -28,6 +31,19 @@ static const struct db_stmt stmt_scan = {
 };
 
 static const struct due_source source = {.name = "open", .topic = TOPIC, .poll_ms = 1000000, .found = &stmt_scan};
+
+#define WORKSPACE(id) "CASE WHEN " id " < 10000 THEN 'greedy' ELSE 'modest' END"
+
+static const struct db_stmt stmt_scan_shared = {
+	.name = "test_open_shared",
+	.sql = "SELECT id, id, " WORKSPACE("id") " FROM hx_subject WHERE status = 'open' AND " WORKSPACE(
+		"id") " NOT IN (SELECT " WORKSPACE("CAST(value AS bigint)") " FROM {list2}) ORDER BY id LIMIT ?1",
+	.in = "it",
+	.out = "iit",
+};
+
+static const struct due_source shared_source = {
+	.name = "shared", .topic = TOPIC, .poll_ms = 1000000, .found = &stmt_scan_shared, .shared = true};
 
 static bool begin(void *context, struct due due)
 {
@@ -66,6 +82,13 @@ static int tear_down(void **state)
 static void start(void)
 {
 	struct feed feed = {&source, .under_way_max = MAX, .slice = SLICE, .begin = begin};
+
+	assert_int_equal(feeder_start(&feeder, &feed, &parts, &feeder, /* err= */ NULL), HX_OK);
+}
+
+static void start_shared(void)
+{
+	struct feed feed = {&shared_source, .under_way_max = PLACES, .slice = SLICE, .begin = begin};
 
 	assert_int_equal(feeder_start(&feeder, &feed, &parts, &feeder, /* err= */ NULL), HX_OK);
 }
@@ -154,12 +177,12 @@ static void no_more_than_may_be_are_under_way(void **state)
 		assert_int_equal(ask_lane(party.lane, build_read, 1, 0).verdict, UNIT_WON);
 	}
 	assert_int_equal(begun_n, MAX);
-	assert_false(feeder_take(&feeder, 99999));
-	assert_false(feeder_has_room(&feeder));
+	assert_false(feeder_take(&feeder, 99999, TENANT));
+	assert_false(feeder_has_room(&feeder, TENANT));
 	for (size_t i = 0; i < MAX; i++)
 		finish(begun[i]);
 	AWAIT(time_passes() && begun_n == MAX + 100);
-	assert_true(feeder_has_room(&feeder));
+	assert_true(feeder_has_room(&feeder, TENANT));
 }
 
 static void what_could_not_begin_is_tried_again(void **state)
@@ -176,8 +199,8 @@ static void what_was_handed_over_is_not_begun_as_well(void **state)
 {
 	(void)state;
 	start();
-	assert_true(feeder_take(&feeder, 1));
-	assert_false(feeder_take(&feeder, 1));
+	assert_true(feeder_take(&feeder, 1, TENANT));
+	assert_false(feeder_take(&feeder, 1, TENANT));
 	make_due(1, 2);
 	wake();
 	AWAIT(time_passes() && begun_n == 1);
@@ -194,7 +217,7 @@ static void handing_over_never_stops_the_watch(void **state)
 
 	(void)state;
 	start();
-	while (feeder_take(&feeder, id))
+	while (feeder_take(&feeder, id, TENANT))
 		id++;
 	assert_int_equal(id, 5000 + MAX - SLICE + 1);
 	feeder_ended(&feeder, 5000, /* rest_ms= */ 0);
@@ -241,13 +264,69 @@ static void what_has_rested_can_be_handed_over(void **state)
 {
 	(void)state;
 	start();
-	assert_true(feeder_take(&feeder, 1));
+	assert_true(feeder_take(&feeder, 1, TENANT));
 	feeder_ended(&feeder, 1, REST_MS);
 	party_pass_ms(REST_MS - 1);
-	assert_false(feeder_take(&feeder, 1));
+	assert_false(feeder_take(&feeder, 1, TENANT));
 	party_pass_ms(1);
-	assert_true(feeder_take(&feeder, 1));
+	assert_true(feeder_take(&feeder, 1, TENANT));
 	assert_int_equal(begun_n, 0);
+}
+
+/* Much of one workspace is due, and for longer; the other's is begun all the same, and what is begun of the first is half of all. */
+static void a_workspace_takes_half_at_most(void **state)
+{
+	(void)state;
+	make_due(1, 3 * PLACES);
+	make_due(MODEST, 3);
+	start_shared();
+	AWAIT(time_passes() && begun_n == PLACES / 2 + 3);
+	for (int i = 0; i < 100; i++) {
+		time_passes();
+		assert_int_equal(ask_lane(party.lane, build_read, 1, 0).verdict, UNIT_WON);
+	}
+	assert_int_equal(begun_n, PLACES / 2 + 3);
+	for (size_t i = 0; i < PLACES / 2; i++)
+		assert_true(begun[i] < MODEST);
+	assert_false(feeder_has_room(&feeder, unit_tenant(slice_str("greedy"))));
+	assert_true(feeder_has_room(&feeder, unit_tenant(slice_str("modest"))));
+	assert_false(feeder_take(&feeder, 999, unit_tenant(slice_str("greedy"))));
+	assert_true(feeder_take(&feeder, 999, unit_tenant(slice_str("modest"))));
+	/* Later ones of the other workspace are found, too. */
+	make_due(MODEST + 100, 2);
+	AWAIT(time_passes() && begun_n == PLACES / 2 + 5);
+}
+
+/* Whoever was passed over goes on with each place that is given back, by a wake and not by time, to the end. */
+static void who_was_passed_over_goes_on(void **state)
+{
+	size_t ended = 0;
+
+	(void)state;
+	make_due(1, 3 * PLACES);
+	start_shared();
+	AWAIT(time_passes() && begun_n == PLACES / 2);
+	assert_int_equal(ask_lane(party.lane, build_read, 1, 0).verdict, UNIT_WON);
+	while (ended < 3 * PLACES) {
+		size_t more = ended + SLICE / 2;
+
+		while (ended < more)
+			finish(begun[ended++]);
+		AWAIT(time_passes() && begun_n >= (more + PLACES / 2 < 3 * PLACES ? more + PLACES / 2 : 3 * PLACES));
+	}
+	assert_int_equal(begun_n, 3 * PLACES);
+}
+
+/* What rests has no place: another may begin. */
+static void what_rests_has_no_place(void **state)
+{
+	(void)state;
+	make_due(1, PLACES);
+	start_shared();
+	AWAIT(time_passes() && begun_n == PLACES / 2);
+	for (size_t i = 0; i < SLICE; i++)
+		feeder_ended(&feeder, begun[i], INT64_C(1000000000));
+	AWAIT(time_passes() && begun_n == PLACES / 2 + SLICE);
 }
 
 int main(void)
@@ -263,6 +342,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_rests_is_not_begun_before_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(those_that_rest_do_not_hide_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_has_rested_can_be_handed_over, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_workspace_takes_half_at_most, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(who_was_passed_over_goes_on, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_rests_has_no_place, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
