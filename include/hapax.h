@@ -484,9 +484,8 @@ struct hx_engine_options {
 enum hx_code hx_engine_open(const struct hx_engine_options *options, struct hx_engine **ret_engine,
 			    struct hx_error *err);
 /*
- * Nothing new is begun, what is under way may end within drain_ms, and the rest stays as after a crash: the next to open
- * the store goes on with it. Calls that wait in other threads return HX_STOPPING; none may be made any more. Returns when
- * every function has returned, however long that takes. Takes NULL.
+ * Nothing new is begun, what is under way may end within drain_ms, the rest stays as after a crash: the next to open the store goes
+ * on. Calls that wait in other threads return HX_STOPPING; none may be made any more. Returns when every function has. Takes NULL.
  */
 void hx_engine_close(struct hx_engine *engine);
 
