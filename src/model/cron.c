@@ -166,7 +166,7 @@ enum hx_code cron_parse(struct slice text, struct hx_error *err, struct cron *re
 				 excerpt_of(text).text);
 	for (int i = 0; i < CRON_FIELDS; i++)
 		if (!read_field(words[i], &cron_parts[i], &cron, &bits[i]))
-			return error_set(err, HX_VALIDATION_ERROR, "cron: \"%s\" is not a %s of cron, %d to %d",
+			return error_set(err, HX_VALIDATION_ERROR, "cron: \"%s\" is no %s of cron, %d to %d",
 					 excerpt_of(words[i]).text, cron_parts[i].name, cron_parts[i].min,
 					 cron_parts[i].max);
 	cron.minutes = bits[MINUTE];

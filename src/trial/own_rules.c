@@ -27,6 +27,16 @@ static void add_statuses(struct sim *sim, struct strbuf *out)
 	json_more_int(out, "open", open);
 }
 
+enum { STEP_STATUS = 4, AT_STEP = 7 }; /* columns of trial_runs */
+
+/* The step that a run stands at has no row of its own: has it failed there, or does nobody know? */
+static bool ends_here(const struct db_rows *run)
+{
+	struct slice status = db_cell(run, 0, STEP_STATUS)->s;
+
+	return slice_is(status, "FAILED") || slice_is(status, "UNKNOWN");
+}
+
 static void add_steps(struct sim *sim, struct strbuf *out)
 {
 	const struct trial *t = trial_of(sim);
@@ -46,6 +56,9 @@ static void add_steps(struct sim *sim, struct strbuf *out)
 			if (position < d->steps_n)
 				json_more_text(out, d->steps[position].name, db_cell(&result.rows[0], i, 1)->s);
 		}
+		if (ends_here(&run.rows[0]) && (size_t)db_cell(&run.rows[0], 0, AT_STEP)->i < d->steps_n)
+			json_more_text(out, d->steps[db_cell(&run.rows[0], 0, AT_STEP)->i].name,
+				       db_cell(&run.rows[0], 0, STEP_STATUS)->s);
 	}
 	strbuf_add_char(out, '}');
 }

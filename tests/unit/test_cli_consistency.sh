@@ -373,6 +373,8 @@ exits 2 --server x run list && complains "options stand after the command" && ex
 for words in "run start doc" "batch start deal --account ann --items items" "entity create render"; do
 	exits 4 $words && complains "is of kind" || note "hapax $words: $(<err)"
 done
+curl -s --max-time 20 "$HAPAX_SERVER/api/v1/functions/claim" -d '{"worker": "w", "functions": [{"name": "greeting", "version": "1"}], "waitMs": 0}' >out
+exits 0 run list --workflow greeting && silent err && exits 0 run list --workflow greting && complains 'did you mean "greeting"?' || note "functions are runs: $(<err)"
 exits 0 run list --workflow doc && complains 'no workflow "doc"' && exits 0 run list --workflow dael --json && silent err && exits 0 batch list --workflow render && silent err || note "a hint too many"
 # The API says it to those who ask it themselves.
 for path in "workflow-runs?status=completed:COMPLETED" "jobs?status=PARKD:PARKED" "batches?status=QUEUD:QUEUED" "batches/$batch/items?status=FAILD:FAILED" "batches/$batch/items?decision=acepted:accepted"; do
