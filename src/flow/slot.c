@@ -60,10 +60,16 @@ DB_STMT(stmt_step_out, "slot_step_out", "ii", "",
 	"DELETE FROM hx_slot WHERE name = ?1 AND holder = ?2 AND held = 0");
 DB_STMT_DROP(stmt_forget, "slot_forget", "hx_slot", "holder");
 
+/*
+ * As many as there are slots free, SLOT_WAKES_MAX at most: where a limit is raised or gone that very many wait for, each of them lets go in
+ * its turn, and would look through all that are left.
+ */
+#define WAKES                                                                                                          \
+	"(SELECT CASE WHEN f.n > 100 THEN 100 WHEN f.n > 0 THEN f.n ELSE 0 END FROM (SELECT ?2 - " HELD ") AS n) f)"
 /* Who is paused has no time at which it is due, and is passed over. */
 #define FIRST_IN_LINE(table)                                                                                           \
 	"SELECT r.subject FROM hx_slot w JOIN " table " r ON r.subject = w.holder WHERE w.name = ?1 AND w.held = 0"    \
-	" AND r.due_at IS NOT NULL ORDER BY w.rank, w.holder LIMIT CASE WHEN " HELD ") < ?2 THEN ?2 - " HELD ") ELSE 0 END"
+	" AND r.due_at IS NOT NULL ORDER BY w.rank, w.holder LIMIT " WAKES
 
 /* ?1 name   ?2 max */
 #define WAKE(table)                                                                                                    \
@@ -221,7 +227,7 @@ int64_t slot_full(const struct unit *unit, const struct unit_result *result)
 	return is_one_of(line->stmt, stmt_take) || is_one_of(line->stmt, stmt_tick) ? line->params[0].i : 0;
 }
 
-/* A limit that is gone lets all go that waited for it. */
+/* A limit that is gone lets all go that waited for it: some now, and each of these some more. */
 static void wake_in(struct unit *unit, const struct slot *slot, int of)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_wake[of], db_int(slot->name), db_int(slot->max ? slot->max : INT32_MAX));
@@ -317,7 +323,7 @@ void slot_forget(struct unit *unit, int64_t holder)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_forget, db_int(holder));
 }
 
-_Static_assert(RATE_PLACES_MAX == 1000, "as the statement has it");
+_Static_assert(RATE_PLACES_MAX == 1000 && SLOT_WAKES_MAX == 100, "as the statements have it");
 
 static void lock_name(struct unit *unit, int64_t name)
 {

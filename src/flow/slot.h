@@ -13,7 +13,7 @@
  * worker's job keeps its slot while the job is out.
  *
  * Each key has a line of its own, in the order of the runs' ages, so a customer with thousands of runs that wait keeps nobody else
- * waiting: those that wait are not due. Whoever lets go wakes as many as there are slots free. Who was woken comes before those that
+ * waiting: those that wait are not due. Whoever lets go wakes as many as there are slots free, SLOT_WAKES_MAX at a time. Who was woken comes before those that
  * were not, for SLOT_HEAD_START_MS: one that nobody carries out holds the others up no longer than that.
  *
  * All rows of one name change under one lock, which is a line of the unit (an advisory lock of PostgreSQL; SQLite has one writer). The
@@ -50,6 +50,7 @@
 #define SLOT_LOOK_MS 60000
 #define SLOT_LOOK_FIRST_MS 5000
 #define SLOT_HEAD_START_MS 30000
+#define SLOT_WAKES_MAX 100 /* by whoever lets go of one */
 #define SLOT_KEY_SHOWN_BYTES 200
 #define RATE_PLACES_MAX 1000 /* who stands further back in line is told its time by the one before it */
 

@@ -215,6 +215,28 @@ static void a_limit_that_is_gone_wakes_all(void **state)
 	assert_int_equal(due_in(w, 4), 0);
 }
 
+/* Each of very many that wait lets go in its turn: it looks at some of those that are left, and not at all of them. */
+static void so_many_are_woken_at_once(void **state)
+{
+	enum { RUNS = SLOT_WAKES_MAX + 4 };
+	struct world *w = *state;
+	struct slot gone = slot;
+
+	make_runs(w, RUNS);
+	gone.max = 0;
+	assert_true(takes(w, &slot, 1));
+	assert_true(takes(w, &slot, 2));
+	for (int i = 3; i <= RUNS; i++)
+		assert_int_equal(waits(w, &slot, i, 1, 0), UNIT_WON);
+	lets_go(w, &gone, 1);
+	assert_int_equal(due_in(w, 3), 0);
+	assert_int_equal(due_in(w, RUNS - 2), 0);
+	assert_true(due_in(w, RUNS) > 0);
+	lets_go(w, &gone, 3);
+	assert_int_equal(due_in(w, RUNS - 1), 0);
+	assert_int_equal(due_in(w, RUNS), SLOT_LOOK_FIRST_MS);
+}
+
 static void a_slot_that_is_free_by_then(void **state)
 {
 	struct world *w = *state;
@@ -385,13 +407,21 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(as_many_as_there_are),         TEST(a_lower_number_takes_nothing_away),
-		TEST(the_oldest_in_line_is_woken),  TEST(runs_and_jobs_stand_in_one_line),
-		TEST(the_first_in_line_looks_soon), TEST(a_limit_that_is_gone_wakes_all),
-		TEST(a_slot_that_is_free_by_then),  TEST(in_line_no_longer_than_its_time),
-		TEST(who_was_woken_goes_first),     TEST(so_many_in_a_time),
-		TEST(each_attempt_counts),          TEST(what_counts_no_more_is_swept),
-		cmocka_unit_test(whose_slot_it_is), TEST(who_stands_far_back_comes_after_the_one_before),
+		TEST(as_many_as_there_are),
+		TEST(a_lower_number_takes_nothing_away),
+		TEST(the_oldest_in_line_is_woken),
+		TEST(runs_and_jobs_stand_in_one_line),
+		TEST(the_first_in_line_looks_soon),
+		TEST(a_limit_that_is_gone_wakes_all),
+		TEST(so_many_are_woken_at_once),
+		TEST(a_slot_that_is_free_by_then),
+		TEST(in_line_no_longer_than_its_time),
+		TEST(who_was_woken_goes_first),
+		TEST(so_many_in_a_time),
+		TEST(each_attempt_counts),
+		TEST(what_counts_no_more_is_swept),
+		cmocka_unit_test(whose_slot_it_is),
+		TEST(who_stands_far_back_comes_after_the_one_before),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
