@@ -50,7 +50,7 @@ static void read_part(struct run_draft *d, size_t i, const struct json_node *lis
 
 	if (!part)
 		return;
-	*draft = (struct run_draft){.r = d->r,
+	*draft = (struct run_draft){.r = run_draft_reader(d, i),
 				    .scratch = d->scratch,
 				    .definition = part,
 				    .root = d->root,

@@ -17,6 +17,8 @@
 struct entry {
 	const char *name;
 	size_t position;
+	const struct run_draft *list; /* of names of all lists: the one that it stands in, and the line */
+	size_t line;
 };
 
 struct names {
@@ -43,7 +45,7 @@ static int run_path_by_name(const void *a, const void *b)
 static void names_add(struct names *names, const char *name, size_t position)
 {
 	if (name)
-		names->entries[names->n++] = (struct entry){name, position};
+		names->entries[names->n++] = (struct entry){.name = name, .position = position};
 }
 
 static void names_sort(struct names *names)
@@ -302,7 +304,7 @@ static void check_sights(const struct paths *p)
 
 /* ---- parts ---- */
 
-/* No other list of the definition has a step of this name. `whole` is sorted, and has those of all lists. */
+/* No other list of the definition has a step of this name before. `whole` is sorted, and has those of all lists. */
 static void check_across(const struct run_draft *d, const struct names *whole)
 {
 	for (size_t i = 0; i < d->definition->steps_n; i++) {
@@ -310,19 +312,23 @@ static void check_across(const struct run_draft *d, const struct names *whole)
 		const struct entry *first = step->name ? names_find(whole, slice_str(step->name)) : NULL;
 		struct reader r = run_draft_reader(d, i);
 
-		if (d->outer && first && first->position < step->line)
+		if (first && first->list != d)
 			reader_report(&r, step->line, "duplicate", "the step in line %zu is called \"%s\" too",
-				      first->position, step->name);
+				      first->line, step->name);
 		for (size_t k = 0; k < d->sources[i].parts_n; k++)
 			check_across(&d->sources[i].parts[k], whole);
 	}
 }
 
-/* By line, since positions are of one list alone. */
+/* In the order of the text, which is not that of the lines: all of it may stand in one. */
 static void gather_names(const struct run_draft *d, struct names *whole)
 {
 	for (size_t i = 0; i < d->definition->steps_n; i++) {
-		names_add(whole, d->steps[i].name, d->steps[i].line);
+		const struct run_step *step = &d->steps[i];
+
+		if (step->name)
+			whole->entries[whole->n] = (struct entry){step->name, whole->n, d, step->line};
+		whole->n += step->name != NULL;
 		for (size_t k = 0; k < d->sources[i].parts_n; k++)
 			gather_names(&d->sources[i].parts[k], whole);
 	}

@@ -214,6 +214,35 @@ static void names_of_steps(void **state)
 	assert_said("r.json:9: error: workflow w, step a: duplicate: the step in line 8 is called \"a\" too", NULL);
 }
 
+/* Also where all of the text is one line, as machines write it. */
+static void names_of_steps_in_all_lists(void **state)
+{
+#define A "{ 'name': 'a', 'type': 'approval' }"
+#define B "{ 'name': 'b', 'type': 'approval' }"
+#define BOTH(x, y) "{ 'name': 'p', 'type': 'parallel', 'branches': { 'x': [ " x " ], 'y': [ " y " ] } }"
+	static const char *const twice[] = {
+		A ", " BOTH(A, B),
+		BOTH(A, B) ", " A,
+		BOTH(A, A),
+		BOTH("{ 'name': 'p', 'type': 'approval' }", B),
+		A ", { 'name': 'r', 'type': 'repeat', 'until': 'true', 'steps': [ " A " ] }",
+		"{ 'name': 'r', 'type': 'repeat', 'until': 'true', 'steps': [ " BOTH(A, B) ", " A " ] }",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof twice / sizeof *twice; i++) {
+		assert_run_errors(with_steps(twice[i]), 1);
+		assert_said("duplicate: the step in line 6 is called", NULL);
+	}
+	assert_run_errors(with_steps(BOTH(A, B) ",\n{ 'name': 'c', 'type': 'approval' },\n" A), 1);
+	assert_said("r.json:8: error: workflow w, step a: duplicate: the step in line 6 is called \"a\" too", NULL);
+	clean(with_steps(BOTH(A, B)));
+	refused("'type': 'parallel', 'branches': { 'x': [ " A " ], 'y': [] }", "limit: steps has 0 entries");
+#undef A
+#undef B
+#undef BOTH
+}
+
 static void tasks_by_default(void **state)
 {
 	const struct run_step *s = step("'type': 'task', 'action': 'Keyed'");
@@ -517,6 +546,7 @@ int main(void)
 		model_test(fields_of_other_kinds),
 		model_test(fields_belong_to_types),
 		model_test(names_of_steps),
+		model_test(names_of_steps_in_all_lists),
 		model_test(tasks_by_default),
 		model_test(short_leases),
 		model_test(the_top_level),
