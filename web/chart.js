@@ -25,7 +25,7 @@ function ceiling(max) {
 // A word at the right end would be cut off: half of it is outside.
 const fits = (u, t) => ((u.scales.x.max - t) / (u.scales.x.max - u.scales.x.min)) * (u.width - NUMBERS) > 28;
 
-function options(box, lines, words, top, shown, point) {
+function options(box, lines, words, top, shown, point, paths) {
 	const colour = (name) => () => getComputedStyle(box).getPropertyValue("--" + name).trim();
 	const axis = { stroke: colour("faint"), font: "11px system-ui, sans-serif", grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, gap: 4 };
 	return {
@@ -36,13 +36,13 @@ function options(box, lines, words, top, shown, point) {
 			{ ...axis, size: 22, space: 70, values: (u, ticks, i, space, step) => ticks.map((t) => (fits(u, t) ? clock(t, step) : "")) },
 			{ ...axis, size: NUMBERS, splits: (u, i, min, max) => [0, max / 2, max], values: (u, ticks) => ticks.map((n) => words(n)) },
 		],
-		series: [{}, ...lines.map(([label, , tone], i) => ({ label, stroke: colour(tone), width: 1.5, points: { show: (u) => u.data[0].length === 1, size: 4 }, fill: i ? undefined : () => colour(tone)() + "18" }))],
+		series: [{}, ...lines.map(([label, , tone], i) => ({ label, stroke: colour(tone), width: 1.5, ...paths, points: { show: (u) => u.data[0].length === 1, size: 4 }, fill: i ? undefined : () => colour(tone)() + "18" }))],
 		hooks: { setCursor: [(u) => point(u.cursor.idx ?? null)] },
 	};
 }
 
-// lines: [name, row => number, tone]. All rows, which are the last hour at most; the last `shortest` milliseconds at least.
-export function Chart({ title, rows, lines, words = number, top = ceiling, shortest = SHORTEST }) {
+// lines: [name, row => number, tone]. stepped: between two rows nothing has changed. All rows, which are the last hour at most; the last `shortest` milliseconds at least.
+export function Chart({ title, rows, lines, words = number, top = ceiling, shortest = SHORTEST, stepped }) {
 	const [at, point] = useState(null), box = useRef(), plot = useRef(), shown = useRef();
 	const end = rows[rows.length - 1].at, row = rows[at] || rows[rows.length - 1];
 	const data = [rows.map((r) => r.at / 1000), ...lines.map(([, of]) => rows.map(of))];
@@ -55,7 +55,7 @@ export function Chart({ title, rows, lines, words = number, top = ceiling, short
 		const fit = new ResizeObserver(() => gone || plot.current.setSize({ width: place.clientWidth, height: HEIGHT }));
 		uplot().then((Plot) => {
 			if (gone) return;
-			plot.current = new Plot(options(place, lines, words, top, shown, point), drawn.current, place);
+			plot.current = new Plot(options(place, lines, words, top, shown, point, stepped && { paths: Plot.paths.stepped({ align: 1 }) }), drawn.current, place);
 			fit.observe(place);
 		});
 		dark.addEventListener("change", again);

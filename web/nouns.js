@@ -137,7 +137,7 @@ function Paid({ batch }) {
 		else back += amount;
 		return { at: Date.parse(e.time), charged, back, paid: charged - back };
 	});
-	return html`<section class="charts"><${Chart} title="Money" rows=${[{ ...rows[0], charged: 0, back: 0, paid: 0 }, ...rows]} shortest=${1000} lines=${[["taken", (r) => r.charged, "live"], ["given back", (r) => r.back, "warn"], ["paid", (r) => r.paid, "good"]]} /></section>`;
+	return html`<section class="charts"><${Chart} title="Money" rows=${[{ ...rows[0], charged: 0, back: 0, paid: 0 }, ...rows]} shortest=${1000} stepped lines=${[["taken", (r) => r.charged, "live"], ["given back", (r) => r.back, "warn"], ["paid", (r) => r.paid, "good"]]} /></section>`;
 }
 
 export function Batch({ id }) {

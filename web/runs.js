@@ -11,7 +11,7 @@ export const run_columns = [
 	{ name: "run", of: (r) => r.id },
 	{ name: "workflow", of: (r) => html`<${Text} of=${r.definitionId} />` },
 	{ name: "status", of: (r) => html`<${Status} of=${r.status} />` },
-	{ name: "step", of: (r) => html`<${Text} of=${r.currentStep ?? ""} />` },
+	{ name: "step", of: (r) => html`<${Text} of=${r.currentStep ?? ""} />${r.error?.code === "OUTCOME_UNKNOWN" && !r.completedAt && html` <${Status} of="UNKNOWN" />`}` },
 	{ name: "key", class: "cut", of: (r) => html`<${Text} of=${r.idempotencyKey ?? ""} />` },
 	{ name: "created", of: (r) => html`<${Time} of=${r.createdAt} />` },
 	{ name: "took", class: "n", of: (r) => html`<${Age} since=${r.createdAt} until=${r.completedAt} />` },
@@ -25,18 +25,19 @@ function as_condition({ status, definitionId, parent, where: condition }) {
 
 // How many there are of each: exact, and summed up by the store all along.
 const COUNTED = 500;
-function Counts({ workflow, status }) {
+function Counts({ workflow, status, unknown }) {
 	const { data } = useLoad("run-counts" + query({ definitionId: workflow, limit: COUNTED }));
 	const sums = RUN_STATUSES.map((name) => [name, (data?.items || []).reduce((n, r) => n + BigInt(String(r.counts[name])), 0n)]);
 	if (!sums.some(([, n]) => n)) return null;
-	return html`<nav class="counts" aria-label="how many, by status">${sums.filter(([name, n]) => n || name === status).map(([name, n]) => html`<a key=${name} href=${"#/runs" + query({ definitionId: workflow, status: name === status ? "" : name })} aria-current=${name === status ? "true" : undefined}><${Status} of=${name} /> <${Roll} of=${grouped(n)} /></a>`)}${data.cursor && html`<span class="quiet">of ${COUNTED} workflows</span>`}</nav>`;
+	const doubt = html`<a class="doubt" href=${"#/runs" + query({ definitionId: workflow, unknown: unknown ? "" : "true" })} aria-current=${unknown ? "true" : undefined} title="a step of theirs is unknown, and held for a person"><span class="status bad"><i></i>in doubt</span></a>`;
+	return html`<nav class="counts" aria-label="how many, by status">${sums.filter(([name, n]) => n || name === status).map(([name, n]) => html`<a key=${name} href=${"#/runs" + query({ definitionId: workflow, status: name === status ? "" : name })} aria-current=${name === status ? "true" : undefined}><${Status} of=${name} /> <${Roll} of=${grouped(n)} /></a>`)}${doubt}${data.cursor && html`<span class="quiet">of ${COUNTED} workflows</span>`}</nav>`;
 }
 
 export function Runs() {
 	const { status, definitionId, unknown, parent, where: condition } = where().query;
 	return html`<${Page} title="Runs" aside=${html`<${Choice} name="status" label="Status" words=${RUN_STATUSES} value=${status} /><${Typed} name="definitionId" label="Workflow" value=${definitionId} hint="any" /><${Typed} name="where" label="Where" value=${condition} hint='total > 100 and customer == "c-1"' wide />`}>
-		${!condition && !parent && !unknown && html`<${Counts} workflow=${definitionId} status=${status} />`}
-		${as_condition(where().query) && may("execute") && html`<p class="quiet"><a href=${"#/bulk" + query({ where: as_condition(where().query) })}>Do something to all of these</a></p>`}
+		${!condition && !parent && html`<${Counts} workflow=${definitionId} status=${status} unknown=${unknown} />`}
+		${!unknown && as_condition(where().query) && may("execute") && html`<p class="quiet"><a href=${"#/bulk" + query({ where: as_condition(where().query) })}>Do something to all of these</a></p>`}
 		<${List} list="workflow-runs" name="runs" parameters=${{ status, definitionId, unknown, parent, where: condition }} columns=${run_columns} to=${(r) => link`runs/${r.id}`}
 			note="the newest first"
 			empty=${html`<p class="big">No run yet.</p><p>Start one, with a key so that it is one:</p><${Command} of="hapax run start WORKFLOW --key order-1 --input '{}'" />`} />

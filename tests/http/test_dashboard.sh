@@ -379,7 +379,7 @@ def lost_answer(page, scene, hapax):
 def counts(page, scene):
 	"""How many there are of each status, which is a filter; as the store has counted them."""
 	def shown():
-		return page.js("Object.fromEntries([...document.querySelectorAll('.counts a')].map(a => [a.querySelector('.status').textContent, Number(a.querySelector('.roll').textContent.replace(/\\D/g, ''))]))")
+		return page.js("Object.fromEntries([...document.querySelectorAll('.counts a:not(.doubt)')].map(a => [a.querySelector('.status').textContent, Number(a.querySelector('.roll').textContent.replace(/\\D/g, ''))]))")
 
 	def told(workflow=""):
 		sums = {}
@@ -392,6 +392,14 @@ def counts(page, scene):
 	until(lambda: page.press("r") or page.settle() or shown() == told(), "the counts")
 	page.click(".counts a .status", "FAILED")
 	page.until("location.hash == '#/runs?status=FAILED' && document.querySelector('.counts a[aria-current]')")
+	at(page, "runs?definitionId=order")
+	page.click(".counts a", "in doubt")
+	page.until("location.hash == '#/runs?definitionId=order&unknown=true' && document.querySelector('.counts a.doubt[aria-current]')")
+	page.until("document.querySelectorAll('tr[data-to]').length == 2 && [...document.querySelectorAll('tr[data-to]')].every(r => r.textContent.includes('chargeUNKNOWN') || r.textContent.includes('charge UNKNOWN'))", "what is in doubt is seen in the list")
+	assert not page.js("/Do something to all/.test(document.body.innerText)"), "no condition says what is in doubt: a bulk would be about more than is shown"
+	page.click(".counts a", "in doubt")
+	page.until("location.hash == '#/runs?definitionId=order'")
+	page.shows("Do something to all of these")
 	at(page, "runs?definitionId=refund")
 	until(lambda: page.settle() or shown() == told("refund") != told(), "of one workflow")
 	calm(page)

@@ -44,6 +44,8 @@ class Server:
 	an address of its own, or somebody's outgoing connection may have the port meanwhile.
 	"""
 
+	host = "127.0.0.1"  # of one that somebody else has started, too
+
 	def __init__(self, dir, verb, *args, env=None, listen="127.0.0.1:0"):
 		self.dir, self.log = pathlib.Path(dir), pathlib.Path(dir) / f"{verb}.log"
 		clean = {k: v for k, v in os.environ.items() if not k.startswith("HAPAX_")}
