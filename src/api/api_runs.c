@@ -114,7 +114,7 @@ struct creation {
 	struct run_verb_request signal; /* .name.p NULL: none */
 	bool duplicate;                 /* the run had it already */
 	bool carried;                   /* by the task that drives it; */
-	bool made;                      /* and it has been made */
+	struct drive *made;             /* and it has been made; while its caller is told */
 };
 
 static void runs_build_create(struct api_query *query, struct unit *unit)
@@ -242,6 +242,7 @@ static void tell_created(struct creation *c, void (*tell)(struct creation *c))
 			.known = &c->start.row,
 			.begun = c->made || drive,
 			.lane = c->made ? c->query.hash : 0,
+			.watch = {c->made, run_wait_completed},
 		});
 	} else {
 		tell(c);
@@ -271,11 +272,11 @@ static void created(struct api_query *query, enum hx_code code)
 		find_there(c);
 }
 
-static void carried(void *data, enum hx_code code)
+static void carried(void *data, struct drive *drive, enum hx_code code)
 {
 	struct creation *c = data;
 
-	c->made = !code;
+	c->made = drive;
 	api_query_end(&c->query, code);
 }
 

@@ -48,6 +48,7 @@ static void wait_end(struct seat *seat, enum hx_code code)
 	struct strbuf text;
 
 	atomic_fetch_sub(&api_of(w->call)->waiting, 1);
+	runs_unwatch(&w->watch);
 	if (code && w->known) {
 		strbuf_reset(&w->text);
 		w->kind->show_known(w);
@@ -81,6 +82,7 @@ void api_wait_start(const struct api_wait *asked)
 	end_wait_init(&w->wait, &waiting, w->subject, w->kind->topic(w->subject), w->wait_ms);
 	w->wait.has_ended = w->kind->has_ended;
 	w->wait.begun = w->begun;
+	runs_watch(&w->watch);
 	code = engine_submit(api_of(call)->engine, w->lane ? w->lane : (uint64_t)w->subject, &w->seat);
 	if (code)
 		wait_end(&w->seat, code);

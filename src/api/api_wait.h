@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "engine/runs.h"
 #include "flow/end_wait.h"
 
 #define API_WAIT_MS_MAX 300000
@@ -45,6 +46,7 @@ struct api_wait {
 	const void *known; /* NULL, or what is told if the waiting fails. Lives as long as the exchange */
 	bool begun;        /* it was created just now: nothing is to be found out by reading it */
 	uint64_t lane;     /* by whose hash it waits; 0: the subject's */
+	struct run_watch watch; /* of a run that is driven in that lane: shows it, and sets `over` of both */
 	/* What is told. */
 	struct strbuf text;
 	int status;

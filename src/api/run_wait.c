@@ -62,6 +62,15 @@ static void show_created(struct api_wait *wait)
 	wait->version = created->version;
 }
 
+void run_wait_completed(struct run_watch *watch, const struct run_row *row)
+{
+	struct api_wait *wait = CONTAINER_OF(watch, struct api_wait, watch);
+
+	run_wait_wrap(row, (enum run_wait_wrap)wait->wrap, &wait->text);
+	wait->version = row->version;
+	wait->over = wait->wait.over = true;
+}
+
 _Static_assert(RUN_CREATED == API_WAIT_NEW, "a run that was created is told with 201");
 
 const struct api_wait_kind run_waits = API_WAIT_END(run_read_shown, show_waited_run, run_has_ended, show_created,

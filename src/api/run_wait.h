@@ -18,6 +18,8 @@ enum run_wait_wrap {
  * the run was created all the same. begun: nobody drives it before api_wait_start() returns, so its end cannot be missed.
  */
 extern const struct api_wait_kind run_waits;
+/* Of struct run_watch in one of them. */
+void run_wait_completed(struct run_watch *watch, const struct run_row *row);
 
 /* The run that the key of a start has, as text, wrapped in what fits. The codes are those of run_start_found(). */
 enum hx_code run_wait_show_started(struct run_start *start, const struct unit_result *result,

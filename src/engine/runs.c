@@ -22,6 +22,7 @@ struct drive {
 	/* Then: */
 	struct run_making making; /* .ended NULL: whoever wants it has been told, or it was there */
 	struct run_spec spec;
+	struct run_watch *watch; /* NULL: nobody waits */
 };
 
 static struct slice left_runs(const void *context)
@@ -152,7 +153,7 @@ static void tell_maker(struct drive *drive, enum hx_code code)
 
 	drive->making.ended = NULL;
 	if (making.ended)
-		making.ended(making.context, code);
+		making.ended(making.context, code ? NULL : drive, code);
 }
 
 /* It has an id: from now on nobody else here drives it. */
@@ -166,6 +167,30 @@ static void take_made(struct drive *drive)
 	drive->makes = false;
 }
 
+void runs_watch(struct run_watch *watch)
+{
+	if (watch->drive)
+		watch->drive->watch = watch;
+}
+
+void runs_unwatch(struct run_watch *watch)
+{
+	if (watch->drive)
+		watch->drive->watch = NULL;
+	watch->drive = NULL;
+}
+
+static void tell_watch(struct drive *drive)
+{
+	struct run_watch *watch = drive->watch;
+	struct run_row row;
+
+	if (!watch || !run_drive_completed(&drive->run, &row))
+		return;
+	runs_unwatch(watch);
+	watch->completed(watch, &row);
+}
+
 static void drive_committed(struct seat *seat)
 {
 	struct drive *drive = (struct drive *)seat;
@@ -175,6 +200,7 @@ static void drive_committed(struct seat *seat)
 		take_made(drive);
 	if (run->made || run->task.at == DRIVE_FINDING)
 		tell_maker(drive, run->made ? HX_OK : HX_OUTCOME_UNKNOWN);
+	tell_watch(drive);
 	tell_over(drive);
 }
 
@@ -183,6 +209,8 @@ static void driven(struct seat *seat, enum hx_code code)
 	struct drive *drive = (struct drive *)seat;
 
 	tell_maker(drive, code);
+	if (drive->watch)
+		runs_unwatch(drive->watch);
 	if (!drive->makes) /* else there is none */
 		runs_tell(drive, code);
 	fed_end(&drive->fed, drive->makes ? 0 : feeder_rest_ms(code));

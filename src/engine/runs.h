@@ -37,9 +37,20 @@ struct run_making {
 	const struct run_spec *spec; /* with its head start */
 	uint64_t hash;               /* in which lane; whoever waits for its end does so in the same */
 	/* Once, in that lane's thread, before a call is begun: HX_OK: it is there; HX_OUTCOME_UNKNOWN; or there is none. */
-	void (*ended)(void *context, enum hx_code code);
+	void (*ended)(void *context, struct drive *drive, enum hx_code code);
 	void *context;
 };
+/*
+ * Whoever waits for the end of a run that is made and driven here, in the lane of its making, whose thread calls and is called: is told
+ * when it is COMPLETED, if all of it is known then without a read.
+ */
+struct run_watch {
+	struct drive *drive; /* as `ended` was told; NULL: nobody drives it, or it has been told */
+	void (*completed)(struct run_watch *watch,
+			  const struct run_row *row); /* durable; its texts live for the call */
+};
+void runs_watch(struct run_watch *watch);
+void runs_unwatch(struct run_watch *watch);
 /* From any thread. False: not here, or not now, and nothing was done. */
 bool runs_make(struct runs *runs, const struct run_making *making) HX_MUST_CHECK;
 /*

@@ -10,6 +10,14 @@ static bool is_too_late(const struct end_wait *w, const struct answer *answer)
 	return answer->mono.ns >= w->deadline.ns || (w->kind->is_awaited && !w->kind->is_awaited(w));
 }
 
+/* By whoever ended it, while it slept or looked. */
+static bool is_shown(struct end_wait *w)
+{
+	if (w->over)
+		task_end(&w->task, HX_OK);
+	return w->over;
+}
+
 static void go_sleep(struct end_wait *w, const struct answer *answer)
 {
 	w->look_at = mono_add_ms(answer->mono, END_WAIT_LOOK_MS);
@@ -40,6 +48,8 @@ static void take_looked(struct end_wait *w, const struct answer *answer)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
 
+	if (is_shown(w))
+		return;
 	if (answer->result->verdict != UNIT_WON)
 		take_failed(w, answer);
 	else if (rows->n == 0 || w->has_ended(db_cell(rows, 0, 0)->s) || is_too_late(w, answer))
@@ -52,6 +62,8 @@ static void take_wait_read(struct end_wait *w, const struct answer *answer)
 {
 	enum hx_code code;
 
+	if (is_shown(w))
+		return;
 	if (answer->result->verdict != UNIT_WON) {
 		take_failed(w, answer);
 		return;
@@ -70,7 +82,8 @@ static void take_woke(struct end_wait *w, const struct answer *answer)
 {
 	bool woken = answer->mono.ns < w->look_at.ns;
 
-	task_go(&w->task, woken || !w->has_ended ? WAIT_READING : WAIT_LOOKING);
+	if (!is_shown(w))
+		task_go(&w->task, woken || !w->has_ended ? WAIT_READING : WAIT_LOOKING);
 }
 
 TASK_UNIT(build_wait_read, struct end_wait, w, w->kind->read(w, unit));

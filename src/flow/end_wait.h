@@ -7,6 +7,7 @@
  *                                            └ END_WAIT_LOOK_MS, the deadline ─▶ LOOKING ─┬ not yet ─▶ SLEEPING
  *                                                                                         └ else ────▶ READING
  *   START of what was created just now, and has only begun ─▶ SLEEPING
+ *   `over`, set by whoever ended it and has shown it, in the same thread ─▶ DONE, with the next answer
  *
  * The unit that ends it wakes it, once durable; a wake between the look and the sleep is kept. Other nodes wake only
  * as a hint, hence the look now and then, which is also when it is noticed that nobody listens any more. Clients of the
@@ -41,7 +42,7 @@ struct end_wait {
 	/* By its status alone; NULL: only a read can tell. */
 	bool (*has_ended)(struct slice status);
 	bool begun; /* it was created just now: nothing is to be found out by reading it */
-	bool over;  /* its end has come */
+	bool over;  /* its end has come, and is shown: by what was read, or by whoever ended it */
 	/* private */
 	struct mono_time deadline, look_at;
 };

@@ -173,6 +173,7 @@ static void run_drive_take_read(struct run_drive *d, const struct answer *answer
 	bool doubt = d->row.doubt;
 	enum hx_code code;
 
+	d->whole = false; /* mutant: known-of-another */
 	if (answer->result->verdict != UNIT_WON) {
 		rest_a_moment(d, answer);
 		return;
@@ -310,6 +311,7 @@ static void is_made(struct run_drive *d, const struct answer *answer)
 	d->made = true;
 	d->maker = NULL;
 	d->goes_along = false;
+	d->whole = begun;
 	if (begun)
 		moved_to(d, answer, d->row.version + d->move.transitions, d->row.fence + 1);
 	else if (!is_left(d)) /* mutant: left-run-made -> else */
@@ -429,7 +431,14 @@ static void take_moved(struct run_drive *d, const struct answer *answer)
 		rest_a_moment(d, answer);
 }
 
-TASK_LOOKED_UP(take_looked_up, struct run_drive, rest_a_moment, moved, move);
+/* What was planned then is written now, and the times of its rows with it. */
+static void move_again(struct run_drive *d, const struct answer *answer)
+{
+	d->whole = false; /* mutant: known-of-then */
+	move(d, answer);
+}
+
+TASK_LOOKED_UP(take_looked_up, struct run_drive, rest_a_moment, moved, move_again);
 
 static void run_drive_take_acted(struct run_drive *d, const struct answer *answer)
 {
@@ -482,7 +491,7 @@ static void take_rested(struct run_drive *d, const struct answer *answer)
 {
 	task_go(&d->task, d->patience.rests_from);
 	if (d->task.at == DRIVE_MOVING)
-		move(d, answer);
+		move_again(d, answer);
 }
 
 /* ---- asks ---- */
@@ -609,6 +618,17 @@ void run_drive_init_created(struct run_drive *d, const struct run_row *row, cons
 {
 	run_drive_init(d, row->subject, policy, arena);
 	d->row = *row;
+}
+
+bool run_drive_completed(const struct run_drive *d, struct run_row *ret_row)
+{
+	if (!d->whole || !d->brought_to_end || strcmp(d->row.status, RUN_COMPLETED) != 0)
+		return false;
+	*ret_row = d->row;
+	ret_row->output = d->move.output;
+	ret_row->started_at = d->row.created_at; /* one unit */
+	ret_row->completed_at = ret_row->updated_at = d->stamp.at.ms;
+	return true;
 }
 
 void run_drive_init_making(struct run_drive *d, const struct single *maker, const struct run_spec *spec,

@@ -152,6 +152,7 @@ struct run_drive {
 	const struct single *maker;   /* until the run is made, or is not; NULL: it was there */
 	const struct run_spec *makes; /* the same */
 	bool goes_along;              /* its first move is in the unit that makes it */
+	bool whole;                   /* it was made so, and what is known of it is what was written since */
 	struct run_row row;
 	struct slot slot;     /* of its limit; .name 0: it has none */
 	struct rate rate;     /* that its beginning is counted by; the same */
@@ -201,6 +202,12 @@ struct slot run_line_of(const struct run_row *row, const struct run_policy *poli
 
 /* What this program has no function for, of all that the run may come to from here on; NULL: nothing. */
 const struct action *run_row_absent(const struct run_row *row);
+
+/*
+ * The row of a run that it has made and brought to COMPLETED, as run_read_shown() would find it. False: it is not, or another may have
+ * written something of it.
+ */
+bool run_drive_completed(const struct run_drive *d, struct run_row *ret_row);
 
 void run_drive_init(struct run_drive *d, int64_t subject, const struct run_policy *policy, struct arena *arena);
 /* The same for a run that this node has just created: `row` is what it would read. Its texts must live as long. */

@@ -276,6 +276,17 @@ static void test_an_input_is_at_most_a_mebibyte(void **state)
 
 /* ---- what is told about it ---- */
 
+/* Who has waited for its end is told without a read: byte for byte what a read says. */
+static void assert_shown_as_told(struct scene *scene)
+{
+	char path[120], told[4000];
+
+	snprintf(told, sizeof told, "%s", scene->last.body);
+	snprintf(path, sizeof path, RUNS "/%s", reply_text(&scene->last, "run.id"));
+	scene_must(scene, 0, "GET", path, NULL, 200, "");
+	assert_non_null(strstr(told, scene->last.body));
+}
+
 static void test_a_run_goes_through_its_steps(void **state)
 {
 	struct scene *scene = *state;
@@ -318,6 +329,7 @@ static void test_a_run_goes_through_its_steps(void **state)
 	}
 	assert_string_not_equal(reply_text(r, "run.startedAt"), "null");
 	assert_string_not_equal(reply_text(r, "run.completedAt"), "null");
+	assert_shown_as_told(scene);
 	scene_stop(scene, 0);
 }
 
