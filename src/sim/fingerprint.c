@@ -14,18 +14,31 @@ enum { NONE = 1, SOME, LANDED }; /* of pointers and fresh ids */
 
 void fingerprint_landed(struct fingerprint_ops *ops, int64_t op)
 {
-	if (op > 0 && op < FINGERPRINT_OPS_MAX)
-		ops->landed[op / 8] |= (unsigned char)(1u << op % 8);
+	unsigned char bit = (unsigned char)(1u << op % 8);
+
+	if (op <= 0 || op >= FINGERPRINT_OPS_MAX || ops->landed[op / 8] & bit)
+		return;
+	ops->landed[op / 8] |= bit;
+	ops->n++;
+}
+
+static void depends(const struct fingerprint_world *world, unsigned of)
+{
+	if (world->of)
+		*world->of |= of;
 }
 
 /* One that the set has no room for counts as the number that it is. */
-static uint64_t mix_op(const struct fingerprint_ops *ops, int64_t op, uint64_t hash)
+static uint64_t mix_op(const struct fingerprint_world *world, int64_t op, uint64_t hash)
 {
 	if (op < 0 || op >= FINGERPRINT_OPS_MAX)
 		return hash_mix(hash, (uint64_t)op);
 	if (op == 0)
 		return hash_mix(hash, NONE);
-	return hash_mix(hash, ops->landed[op / 8] >> op % 8 & 1 ? LANDED : SOME);
+	if (world->ops->landed[op / 8] >> op % 8 & 1)
+		return hash_mix(hash, LANDED);
+	depends(world, FINGERPRINT_OF_OPS);
+	return hash_mix(hash, SOME);
 }
 
 static struct slice without_ask(struct slice key)
@@ -39,6 +52,7 @@ static uint64_t mix_made(const struct fingerprint_world *world, int64_t id, uint
 {
 	if (id <= 0 || !world->place_of_made)
 		return hash_mix(hash, (uint64_t)id);
+	depends(world, FINGERPRINT_OF_MADE);
 	return hash_mix(hash_mix(hash, SOME), (uint64_t)world->place_of_made(world->sim, id));
 }
 
@@ -49,7 +63,7 @@ static uint64_t mix_id(const char *of, enum part_kind kind, const struct fingerp
 	memcpy(&id, of, sizeof id);
 	if (kind == PART_MADE)
 		return mix_made(world, id, hash);
-	return kind == PART_OP ? mix_op(world->ops, id, hash) : hash_mix(hash, id ? SOME : NONE);
+	return kind == PART_OP ? mix_op(world, id, hash) : hash_mix(hash, id ? SOME : NONE);
 }
 
 static uint64_t mix_text(const char *of, uint64_t hash)

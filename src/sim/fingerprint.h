@@ -12,8 +12,12 @@
 
 /* The units that have landed, by their op: a set, part of the state of the world. */
 struct fingerprint_ops {
+	unsigned n;
 	unsigned char landed[FINGERPRINT_OPS_MAX / 8];
 };
+
+/* What besides the task has decided its fingerprint. */
+enum { FINGERPRINT_OF_OPS = 1, FINGERPRINT_OF_MADE = 2 };
 
 struct sim;
 
@@ -23,6 +27,7 @@ struct fingerprint_world {
 	/* How many subjects have a smaller id. NULL: ids count as the numbers that they are. */
 	int64_t (*place_of_made)(struct sim *sim, int64_t subject);
 	struct sim *sim;
+	unsigned *of; /* these are added; may be NULL */
 };
 
 void fingerprint_landed(struct fingerprint_ops *ops, int64_t op);

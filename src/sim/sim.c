@@ -72,6 +72,7 @@ static void give(struct sim *sim, unsigned i, struct answer answer)
 		answer.ids = &sim->state.ids;
 	answer.node = sim_node_name(sim->scenario->cast[i].node);
 	actor->state = SIM_ASKING;
+	actor->print.hash = 0;
 	(void)task_take(&actor->task.task, turn, &answer);
 	/* The same answer once more must find nobody. */
 	after = actor->task;
@@ -165,6 +166,7 @@ static void sim_sink_wake(struct group_sink *base, int64_t topic)
 		if (sim->scenario->cast[i].node != sink->node || !alive(actor) || actor->task.task.topic != topic)
 			continue;
 		actor->task.task.woken = true;
+		actor->print.hash = 0;
 		if (actor->state == SIM_ASKING && actor->ask == ASK_SLEEP)
 			settle_ask(sim, i);
 	}
@@ -280,6 +282,7 @@ static void sim_execute(struct sim *sim, unsigned node, unsigned mask)
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++)
 		if (mask & 1u << i) {
 			group->asked[i] = sim->state.actors[i].task;
+			group->prints[i] = sim->state.actors[i].print;
 			sim->state.actors[i].state = SIM_IN_GROUP;
 		}
 	sink_init(&sink, sim, node, group);

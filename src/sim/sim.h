@@ -183,6 +183,14 @@ struct sim_rows {
 	unsigned (*locked)(const struct unit *unit);
 };
 
+/* The fingerprint of a task, kept with it until it takes an answer, or something else that has decided it changes. */
+struct sim_print {
+	uint64_t hash; /* 0: not known */
+	unsigned of;   /* what else has: of fingerprint.h */
+	unsigned ops_n;
+	uint64_t made;
+};
+
 enum sim_actor_state { SIM_ASKING, SIM_IN_GROUP, SIM_DONE, SIM_DEAD };
 
 struct sim_actor {
@@ -194,6 +202,7 @@ struct sim_actor {
 	bool wrote;                   /* something that it began stands in the store */
 	bool answered;                /* and its call was answered since */
 	bool stalls;                  /* that was before its lease was over, and it has not written since */
+	struct sim_print print;
 	union sim_task task;
 };
 
@@ -204,6 +213,7 @@ struct sim_group {
 	bool answered, waked;
 	struct wall_time executed; /* its statements saw this clock, whenever it commits */
 	enum unit_verdict verdicts[SIM_ACTORS_MAX];
+	struct sim_print prints[SIM_ACTORS_MAX];
 	int lines[SIM_ACTORS_MAX]; /* that decided against them */
 	union sim_task asked[SIM_ACTORS_MAX];
 };
@@ -211,7 +221,10 @@ struct sim_group {
 /* What is seldom in use stands last: see sim_save(). */
 struct sim_state {
 	struct wall_time now;
-	uint64_t store;          /* the number of its content: see reads.h */
+	uint64_t store; /* the number of its content: see reads.h */
+	struct {
+		uint64_t store, hash;
+	} made;                  /* the ids of all subjects, in that content */
 	struct arena_mark texts; /* of sim->texts, as of the last edge */
 	int64_t next_id;
 	struct id_source ids; /* of a user's scenario, for tasks that make many rows at once */
@@ -273,6 +286,7 @@ struct sim {
 	unsigned chosen;     /* of the rounds that an actor could begin */
 	bool full;           /* something could not be remembered, and is not checked */
 	uint64_t crash_points;
+	uint64_t prints_n; /* found to be known */
 };
 
 /* Opens a fresh world at the scenario's start. */

@@ -3,6 +3,8 @@
 #include "sim/invariant.h"
 #include "sim/sim_parts.h"
 
+#define PRINT_AGAIN 1000 /* one in so many */
+
 DB_STMT(stmt_place_of_made, "sim_place_of_made", "i", "i", "SELECT count(*) FROM hx_subject WHERE id < ?1");
 
 static int64_t place_of_made(struct sim *sim, int64_t job)
@@ -16,10 +18,47 @@ static int64_t place_of_made(struct sim *sim, int64_t job)
 	return result.verdict == UNIT_WON ? db_cell(&result.rows[0], 0, 0)->i : -1;
 }
 
-static uint64_t hash_group(struct sim *sim, const struct sim_group *group, uint64_t hash)
-{
-	struct fingerprint_world world = {&sim->state.ops, place_of_made, sim};
+DB_STMT(stmt_made, "sim_made", "", "i", "SELECT id FROM hx_subject ORDER BY id");
 
+/* All that the place of an id among the subjects follows from. */
+static uint64_t hash_made(struct sim *sim)
+{
+	struct sim_state *state = &sim->state;
+
+	if (state->made.store != state->store || !state->made.hash) {
+		state->made.hash = sim_hash_answer(sim, &stmt_made, 1);
+		state->made.store = state->store;
+	}
+	return state->made.hash;
+}
+
+/* Is it still what it was when it was taken? Of the same task: whoever takes an answer has none any more. */
+static bool print_holds(struct sim *sim, const struct sim_print *print)
+{
+	return print->hash && (!(print->of & FINGERPRINT_OF_OPS) || print->ops_n == sim->state.ops.n) &&
+	       (!(print->of & FINGERPRINT_OF_MADE) || print->made == hash_made(sim));
+}
+
+/* Most of what a state is told apart by is tasks, and an edge moves one or two of them. Now and then it is taken again, and compared. */
+static uint64_t print_of(struct sim *sim, const struct task *task, struct sim_print *print)
+{
+	struct sim_print now = {.ops_n = sim->state.ops.n};
+	struct fingerprint_world world = {&sim->state.ops, place_of_made, sim, &now.of};
+	bool known = print_holds(sim, print);
+
+	if (known && ++sim->prints_n % PRINT_AGAIN)
+		return print->hash;
+	now.hash = fingerprint_task(task, &world, 1);
+	if (now.of & FINGERPRINT_OF_MADE)
+		now.made = hash_made(sim);
+	if (known && now.hash != print->hash)
+		sim_violate(sim, "the simulator remembers of a task what is not so");
+	*print = now;
+	return now.hash;
+}
+
+static uint64_t hash_group(struct sim *sim, struct sim_group *group, uint64_t hash)
+{
 	hash = hash_mix(hash, group->phase);
 	if (group->phase == GROUP_BUILT)
 		return hash;
@@ -29,7 +68,7 @@ static uint64_t hash_group(struct sim *sim, const struct sim_group *group, uint6
 	for (unsigned i = 0; i < SIM_ACTORS_MAX; i++)
 		if (group->actors & 1u << i) {
 			hash = hash_mix(hash, group->verdicts[i]);
-			hash = fingerprint_task(&group->asked[i].task, &world, hash);
+			hash = hash_mix(hash, print_of(sim, &group->asked[i].task, &group->prints[i]));
 		}
 	return hash;
 }
@@ -64,15 +103,14 @@ static uint64_t hash_rows(struct sim *sim, uint64_t hash)
 
 uint64_t sim_hash(struct sim *sim)
 {
-	const struct sim_state *state = &sim->state;
-	struct fingerprint_world world = {&state->ops, place_of_made, sim};
+	struct sim_state *state = &sim->state;
 	/* A user's rows are seen from now; what else knows a time, counts by its bytes. */
 	int64_t since = sim->scenario->user ? 0 : state->now.ms - SIM_START_MS;
 	uint64_t hash = hash_mix(7, (uint64_t)since), started = 0;
 
 	sim_begin(sim);
 	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
-		const struct sim_actor *actor = &state->actors[i];
+		struct sim_actor *actor = &state->actors[i];
 
 		hash = hash_mix(hash,
 				actor->state * 8u + actor->ask + (sim->scenario->user ? actor->wrote * 64u : 0) +
@@ -82,7 +120,7 @@ uint64_t sim_hash(struct sim *sim)
 		if (sim_is_acting(actor))
 			hash = hash_mix(hash, (uint64_t)(state->now.ms - actor->lease_since.ns / 1000000) * 2 +
 						      actor->overrun);
-		hash = fingerprint_task(&actor->task.task, &world, hash);
+		hash = hash_mix(hash, print_of(sim, &actor->task.task, &actor->print));
 	}
 	for (unsigned node = 0; node < sim->scenario->nodes_n; node++)
 		hash = hash_group(sim, &state->open[node], hash);

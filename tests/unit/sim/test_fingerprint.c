@@ -30,7 +30,7 @@ static int64_t place_of_made(struct sim *sim, int64_t job)
 }
 
 static struct fingerprint_ops ops;
-static const struct fingerprint_world world = {&ops, place_of_made, NULL};
+static const struct fingerprint_world world = {&ops, place_of_made, NULL, NULL};
 
 static uint64_t of_task(const void *task)
 {
@@ -162,6 +162,31 @@ static void jobs_count_as_their_place(void **state)
 	assert_int_not_equal(of_task(&a), of_task(&b));
 	b.job = 0;
 	assert_int_not_equal(of_task(&a), of_task(&b));
+}
+
+/* Whoever keeps a fingerprint has to know what else decides it: of a unit that has landed, nothing more can. */
+static void what_else_decides_is_told(void **state)
+{
+	struct sample a = new_sample();
+	unsigned of = 0;
+	const struct fingerprint_world telling = {&ops, place_of_made, NULL, &of};
+
+	(void)state;
+	a.fresh[0] = 5;
+	fingerprint_task(&a.task, &telling, 1);
+	assert_int_equal(of, 0);
+	a.op = 6;
+	fingerprint_task(&a.task, &telling, 1);
+	assert_int_equal(of, FINGERPRINT_OF_OPS);
+	fingerprint_landed(&ops, 6);
+	fingerprint_landed(&ops, 6);
+	assert_int_equal(ops.n, 1);
+	of = 0;
+	fingerprint_task(&a.task, &telling, 1);
+	assert_int_equal(of, 0);
+	a.job = 7;
+	fingerprint_task(&a.task, &telling, 1);
+	assert_int_equal(of, FINGERPRINT_OF_MADE);
 }
 
 static void texts_count_by_what_they_say(void **state)
@@ -376,6 +401,7 @@ int main(void)
 		cmocka_unit_test(without_a_shape_all_counts),
 		cmocka_unit_test(ids_count_as_there_and_landed),
 		cmocka_unit_test(jobs_count_as_their_place),
+		cmocka_unit_test(what_else_decides_is_told),
 		cmocka_unit_test(texts_count_by_what_they_say),
 		cmocka_unit_test(none_is_not_empty),
 		cmocka_unit_test(the_id_of_a_question_does_not_count),
