@@ -1,24 +1,22 @@
 #!/usr/bin/env bash
-# kill -9, again and again, on a run with many children: each is there once, each effect has one key, and a cancel in the middle leaves
-# nothing that was done and not undone. ITEMS, KILLS and STORE say how many, how often and where (tests/soak/map_kill.sh).
+# kill -9, again and again, on a run with many children, on SQLite and on two nodes with PostgreSQL: each is there once, each effect has one
+# key, and a cancel in the middle leaves nothing that was done and not undone. ITEMS and KILLS say how many and how often
+# (tests/soak/map_kill.sh).
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
 import os
-import random
+import fleet
 import server
-import time
-from server import Server, Service, until, write
+from fleet import RUNS, Fleet
+from server import Service, until, write
 
 ITEMS = int(os.environ.get("ITEMS", 300))
 KILLS = int(os.environ.get("KILLS", 12))
-STORE = os.environ.get("STORE", "sqlite:h.db")
 PATIENCE = 60 + ITEMS // 10  # seconds, for calls of a service of one thread on a busy machine
 MEMORY_MB_MAX = 100  # whatever ITEMS is
-SEED = random.randrange(1 << 32)
-print(f"# children_kill: seed {SEED}")
-random.seed(SEED)
+fleet.seed("children_kill")
 
 
-def serve(dir, service):
+def define(dir, service):
 	write(dir / "workflows/leaf.json", {
 		"workflow": "leaf", "kind": "run", "lease": "1s",
 		"actions": {
@@ -37,88 +35,62 @@ def serve(dir, service):
 				"y": [{"name": "y1", "type": "external_event", "event": "go"}]}}],
 		"output": "[(.state.many | length), .state.many[0].n, .state.many[-1].n]",
 	})
-	return Server(dir, "serve", "--db", STORE, "--workflows", "workflows")
-
-
-def kill(hapax):
-	hapax.process.kill()
-	hapax.process.wait()
 
 
 def keys(service, path):
 	return [head["idempotency-key"] for at, head, _ in service.calls if at == path]
 
 
-def start(hapax):
-	return hapax.json("POST", "/api/v1/workflow-runs", {"definitionId": "tree", "input": {"items": list(range(ITEMS))}},
-		status=201)["run"]["id"]
+def start(nodes, service):
+	run = nodes.ask("POST", RUNS, {"definitionId": "tree", "input": {"items": list(range(ITEMS))}, "idempotencyKey": "tree"})["run"]["id"]
+	service.await_calls("/do", 5)
+	return run
 
 
-def status(hapax, run):
-	return hapax.json("GET", f"/api/v1/workflow-runs/{run}", status=200)["status"]
+def shown(nodes, run):
+	return nodes.ask("GET", f"{RUNS}/{run}")
 
 
-def children(hapax, run):
-	found, cursor = [], ""
-	while True:
-		page = hapax.json("GET", f"/api/v1/workflow-runs?parent={run}&limit=500{cursor}", status=200)
-		found += page["items"]
-		if not page["cursor"]:
-			return found
-		cursor = f"&cursor={page['cursor']}"
-
-
-def peak_mb(hapax):
-	with open(f"/proc/{hapax.process.pid}/status") as status:
+def peak_mb(node):
+	with open(f"/proc/{node.process.pid}/status") as status:
 		return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
 
 
-def kill_again_and_again(dir, service, run, while_alive=None):
-	for n in range(KILLS):
-		with serve(dir, service) as hapax:
-			time.sleep(random.uniform(0.02, 0.25))
-			if while_alive:
-				while_alive(hapax, n)
-			kill(hapax)
+def on_each_store(dir):
+	for dir, store, nodes_n in fleet.stores(dir):
+		with Service() as service:
+			define(dir, service)
+			with Fleet(dir, store, nodes_n) as nodes:
+				yield nodes, service
+				nodes.audit()
 
 
 def test_each_child_once(dir):
-	with Service() as service:
-		with serve(dir, service) as hapax:
-			run = start(hapax)
-			service.await_calls("/do", 5)
-			kill(hapax)
-		kill_again_and_again(dir, service, run)
-		with serve(dir, service) as hapax:
-			until(lambda: hapax.json("GET", f"/api/v1/workflow-runs/{run}", status=200)["currentStep"] == "both", "all items", PATIENCE)
-			until(lambda: len(children(hapax, run)) == ITEMS + 2, "all children")
-			print(f"# children_kill: {ITEMS} items, {KILLS} kills; the last node has taken {peak_mb(hapax)} MB at most", flush=True)
-			assert peak_mb(hapax) < MEMORY_MB_MAX, "what is kept in memory grows with the items"
-			hapax.json("POST", f"/api/v1/workflow-runs/{run}/events/go", {}, status=202)
-			until(lambda: status(hapax, run) == "COMPLETED", "the end")
-			shown = hapax.json("GET", f"/api/v1/workflow-runs/{run}", status=200)
-			assert shown["output"] == [ITEMS, 0, ITEMS - 1], shown["output"]
-			items = [c["parent"]["n"] for c in children(hapax, run) if c["parent"]["step"] == "many"]
-			assert sorted(items) == list(range(ITEMS)), "children twice, or not at all"
-			assert len(set(keys(service, "/do"))) == ITEMS + 1, "an effect under two keys"
-			assert not keys(service, "/undo")
+	for nodes, service in on_each_store(dir):
+		run = start(nodes, service)
+		nodes.rage(KILLS)
+		until(lambda: shown(nodes, run)["currentStep"] == "both", "all items", PATIENCE)
+		children = until(lambda: len(found := nodes.all(f"{RUNS}?parent={run}")) == ITEMS + 2 and found, "all children")
+		memory = max(peak_mb(node) for node in nodes.nodes)
+		print(f"# children_kill: {ITEMS} items, {nodes.kills} kills; the last nodes have taken {memory} MB at most", flush=True)
+		assert memory < MEMORY_MB_MAX, "what is kept in memory grows with the items"
+		nodes.ask("POST", f"{RUNS}/{run}/events/go", {"id": "1"})
+		until(lambda: shown(nodes, run)["status"] == "COMPLETED", "the end")
+		assert shown(nodes, run)["output"] == [ITEMS, 0, ITEMS - 1], shown(nodes, run)["output"]
+		items = [c["parent"]["n"] for c in children if c["parent"]["step"] == "many"]
+		assert sorted(items) == list(range(ITEMS)), "children twice, or not at all"
+		assert len(set(keys(service, "/do"))) == ITEMS + 1, "an effect under two keys"
+		assert not keys(service, "/undo")
 
 
 def test_a_cancel_in_the_middle(dir):
-	with Service() as service:
-		with serve(dir, service) as hapax:
-			run = start(hapax)
-			service.await_calls("/do", 5)
-			kill(hapax)
-
-		def cancel(hapax, n):
-			if n == 1:
-				assert hapax.call("POST", f"/api/v1/workflow-runs/{run}/cancel", {})[0] in (200, 202)
-
-		kill_again_and_again(dir, service, run, cancel)
-		with serve(dir, service) as hapax:
-			until(lambda: status(hapax, run) == "CANCELLED", "the end", PATIENCE)
-			assert {c["status"] for c in children(hapax, run)} <= {"CANCELLED"}
+	for nodes, service in on_each_store(dir):
+		run = start(nodes, service)
+		nodes.rage(1)
+		nodes.ask("POST", f"{RUNS}/{run}/cancel", {})
+		nodes.rage(KILLS - 1)
+		until(lambda: shown(nodes, run)["status"] == "CANCELLED", "the end", PATIENCE)
+		assert {c["status"] for c in nodes.all(f"{RUNS}?parent={run}")} <= {"CANCELLED"}
 		done = {key.rsplit("/", 1)[0] for key in keys(service, "/do")}
 		undone = {key.rsplit("/", 1)[0] for key in keys(service, "/undo")}
 		print(f"# children_kill: {len(done)} done, {len(undone)} undone")
