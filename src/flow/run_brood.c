@@ -377,8 +377,13 @@ void plan_stop_children(struct run_drive *d, const struct answer *answer, const 
 	}
 }
 
-/* How many children there are to be. False: that is not to be known, and the move has ended with it. */
-static bool count_items(struct run_drive *d, const struct answer *answer, const struct run_step *step,
+#define ITEMS_ALL (RUN_MAP_ITEMS_MAX + 1)
+
+/*
+ * How many children there are to be; of a long list, counted up to at_most. False: that is not to be known, and the move has ended with
+ * it.
+ */
+static bool count_items(struct run_drive *d, const struct answer *answer, const struct run_step *step, int64_t at_most,
 			struct json *ret_items, int64_t *ret_n)
 {
 	struct json_iter it;
@@ -400,7 +405,7 @@ static bool count_items(struct run_drive *d, const struct answer *answer, const 
 		return false;
 	}
 	it = json_iter_of(*ret_items);
-	for (*ret_n = 0; json_iter_element(&it, &item); (*ret_n)++)
+	for (*ret_n = 0; *ret_n < at_most && json_iter_element(&it, &item); (*ret_n)++)
 		;
 	if (*ret_n > RUN_MAP_ITEMS_MAX) {
 		run_brood_fail(d, answer, step, "TOO_LARGE", slice_str("over has more than 100000 items"));
@@ -432,7 +437,8 @@ static bool pass_all(struct run_drive *d, const struct answer *answer, const str
 		return end_step(d, answer, step);
 	if (kids->failed >= 0 && !step->collects && !may_win(kids, step))
 		return end_badly(d, answer, step);
-	if (!count_items(d, answer, step, &items, &of))
+	/* Whether there are more than can be begun now is enough, once it is known that there are not too many. */
+	if (!count_items(d, answer, step, kids->begun ? kids->begun + RUN_CHILDREN_SLICE + 1 : ITEMS_ALL, &items, &of))
 		return false;
 	if (kids->bytes > RUN_OUTPUT_BYTES_MAX && !step->joins_any && (kids->begun < of || !kids->open)) {
 		if (kids->open)
@@ -501,13 +507,13 @@ static bool want(struct run_drive *d, const struct answer *answer, const struct 
 {
 	struct json items;
 
-	if (!count_items(d, answer, step, &items, &d->wanted_of))
-		return false;
-	d->wants_children = step;
+	d->wanted_of = 0;
 	d->wanted = step->type == RUN_REPEAT                  ? KIDS_LAST
 		    : step->type == RUN_MAP && !step->save_as ? KIDS_COUNT
 		    : step->joins_any                         ? KIDS_BEGUN
 							      : KIDS_ALL;
+	if (d->wanted != KIDS_ALL || count_items(d, answer, step, ITEMS_ALL, &items, &d->wanted_of))
+		d->wants_children = step;
 	return false;
 }
 

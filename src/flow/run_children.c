@@ -103,21 +103,25 @@ DB_STMT(stmt_no_more, "run_children_guard", "i", "i",
 	"coalesce((SELECT min(k.parent_n)" FAILED_KIDS " AND coalesce(k.error, '') NOT LIKE '{\"code\":\"SIBLING_FAILED\"%'),"    \
 	" (SELECT min(k.parent_n)" FAILED_KIDS "))"
 
+#define LAST_THAT_IS(how) "SELECT max(k.parent_n) AS n" KIDS " AND k.child = '" how "'"
+
 DB_STMT(stmt_count, "run_children_count", "iti", "iiiiii",
 	"SELECT (SELECT coalesce(max(k.parent_n) + 1, 0)" KIDS "),"
 	" (SELECT count(*)" KIDS " AND k.child = 'open'),"
 	" " FAILED_ONE ","
 	" (SELECT p.winner FROM hx_run p WHERE p.subject = ?1),"
 	" (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done' AND ?3 = 1),"
-	" (SELECT max(k.parent_n)" KIDS " AND k.child IN ('open', 'done', 'failed'))");
+	" (SELECT max(s.n) FROM (" LAST_THAT_IS("open") " UNION ALL " LAST_THAT_IS("done") " UNION ALL " LAST_THAT_IS("failed") ") s)");
 
+/* Single ones are found by their numbers, however many there are. */
+#define ROW_OF_KID "SELECT k.parent_n, k.child, k.output, k.error, k.completed_at" KIDS
 DB_STMT(stmt_rows, "run_children_rows", "itiii", "ittti",
-	"SELECT k.parent_n, k.child, k.output, k.error, k.completed_at" KIDS " AND (k.parent_n = " FAILED_ONE
-	" OR (?3 = 1 AND k.parent_n = (SELECT max(k.parent_n)" KIDS "))"
-	" OR (?3 >= 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (?3 = 3"
+	ROW_OF_KID " AND k.parent_n IN (SELECT " FAILED_ONE " UNION ALL SELECT max(k.parent_n)" KIDS " AND ?3 = 1)"
+	" UNION ALL " ROW_OF_KID " AND k.parent_n <> coalesce(" FAILED_ONE ", -1)"
+	" AND ?3 >= 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (?3 = 3"
 	" OR ((SELECT max(k.parent_n)" KIDS ") + 1 >= ?4"
-	" AND (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done') <= ?5))))"
-	" ORDER BY k.parent_n");
+	" AND (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done') <= ?5))"
+	" ORDER BY 1");
 
 /* ?2: the name that a step has for its children. */
 DB_STMT(stmt_polled, "run_children_polled", "it", "i",

@@ -13,6 +13,7 @@ ITEMS = int(os.environ.get("ITEMS", 300))
 KILLS = int(os.environ.get("KILLS", 12))
 PATIENCE = 60 + ITEMS // 10  # seconds, for calls of a service of one thread on a busy machine
 MEMORY_MB_MAX = 100  # whatever ITEMS is
+CACHE_MB_MAX = 256  # what SQLite keeps of its file, besides
 fleet.seed("children_kill")
 
 
@@ -73,7 +74,8 @@ def test_each_child_once(dir):
 		children = until(lambda: len(found := nodes.all(f"{RUNS}?parent={run}")) == ITEMS + 2 and found, "all children")
 		memory = max(peak_mb(node) for node in nodes.nodes)
 		print(f"# children_kill: {ITEMS} items, {nodes.kills} kills; the last nodes have taken {memory} MB at most", flush=True)
-		assert memory < MEMORY_MB_MAX, "what is kept in memory grows with the items"
+		file = sum(f.stat().st_size for f in nodes.dir.glob("h.db*")) >> 20
+		assert memory < MEMORY_MB_MAX + min(file, CACHE_MB_MAX), "what is kept in memory grows with the items"
 		nodes.ask("POST", f"{RUNS}/{run}/events/go", {"id": "1"})
 		until(lambda: shown(nodes, run)["status"] == "COMPLETED", "the end")
 		assert shown(nodes, run)["output"] == [ITEMS, 0, ITEMS - 1], shown(nodes, run)["output"]
