@@ -177,8 +177,8 @@ static const struct entry *router_find(const struct router *router, const struct
 	for (size_t i = 0; i < router->n; i++) {
 		const struct entry *entry = &router->entries[i];
 
-		if (slice_is(method, entry->route->method) && (!best || entry->literals > best->literals) &&
-		    router_fits(entry, path))
+		if ((!best || entry->literals > best->literals) && router_fits(entry, path) &&
+		    slice_is(method, entry->route->method))
 			best = entry;
 	}
 	return best;
