@@ -120,6 +120,7 @@ static int note_wal_pages(void *context, sqlite3 *handle UNUSED, const char *nam
 {
 	struct sqlite_db *s = context;
 
+	ASSERT(sqlite_log_held(s->log) == 0); /* readers see these frames from now on */
 	s->wal_pages = pages;
 	return SQLITE_OK;
 }
@@ -247,6 +248,7 @@ static void sqlite_close(struct db *db)
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		sqlite3_finalize(fixed[i]);
 	sqlite3_close(s->handle);
+	sqlite_log_free(s->log);
 	sqlite_unlock(&s->lock);
 	free(s);
 }
@@ -281,6 +283,8 @@ static enum hx_code open_handle(struct sqlite_db *s, const struct db_options *op
 		code = checkpoint_at_start(s, err);
 	if (!code)
 		code = prepare_fixed(s, err);
+	if (!code && options->exclusive && !in_memory)
+		s->log = sqlite_log_gather(s->handle);
 	return code && err ? error_set(err, code, "%s: %s", path, err->detail) : code;
 }
 
@@ -311,6 +315,7 @@ void sqlite_rollback(struct db *db)
 	/* Some errors roll back by themselves; rolling back what is gone is no error of ours. */
 	if (s->begun && !sqlite3_get_autocommit(s->handle))
 		(void)sqlite_step_fixed(s->rollback);
+	sqlite_log_drop(s->log);
 	s->begun = false;
 }
 
@@ -357,6 +362,8 @@ static enum hx_code sqlite_script(struct db *db, const char *sql, struct hx_erro
 	struct sqlite_db *s = sqlite_self(db);
 	int rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
 
+	if (rc)
+		sqlite_log_drop(s->log);
 	return rc ? sqlite_failed(s, rc, "script", err) : HX_OK;
 }
 

@@ -4,6 +4,7 @@
  *   sqlite.c        a connection's life: set up, begin, commit, roll back, check point
  *   sqlite_unit.c   units of work, line by line: prepared statements, values, savepoints
  *   sqlite_file.c   the store's lock, and its file
+ *   sqlite_log.c    the log, written in large pieces
  *   sqlite_guard.c  what statements of the user's may not reach
  */
 #pragma once
@@ -13,6 +14,7 @@
 #include "db/driver.h"
 #include "db/sqlite_file.h"
 #include "db/sqlite_guard.h"
+#include "db/sqlite_log.h"
 
 #define STMT_SLOTS 1024 /* prepared statements; at most half are used, then all are forgotten */
 
@@ -22,6 +24,7 @@ struct sqlite_db {
 	struct sqlite_lock lock;
 	bool begun;
 	struct sqlite_guard guard;
+	struct sqlite_log *log; /* NULL: SQLite writes it piece by piece */
 	bool writes;
 	bool checkpoints;            /* holds the lock: the server's own connection */
 	int wal_pages;               /* in the log since the last checkpoint */

@@ -1,0 +1,131 @@
+/*
+ * See sqlite_log.h. SQLite calls a file by its table of methods; the log's is replaced by a copy with some of our own, which stands
+ * at the head of what they need to know. Its thread is the lane's, as with all of its connection.
+ */
+#include "db/sqlite_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* SQLite's own xWrite takes the last 17 bits of a length, and writes as much as they say. */
+#define GATHERED_BYTES_MAX (124u << 10)
+
+struct sqlite_log {
+	sqlite3_io_methods methods; /* first: what the file points to */
+	const sqlite3_io_methods *below;
+	sqlite3_int64 at; /* where in the file */
+	size_t n;
+	unsigned char bytes[GATHERED_BYTES_MAX];
+};
+
+static struct sqlite_log *log_of(sqlite3_file *file)
+{
+	return (struct sqlite_log *)file->pMethods;
+}
+
+/* What could not be written is written by nobody later, when the place may be another's. */
+static int write_out(sqlite3_file *file)
+{
+	struct sqlite_log *log = log_of(file);
+	size_t n = log->n;
+
+	log->n = 0;
+	return n ? log->below->xWrite(file, log->bytes, (int)n, log->at) : SQLITE_OK;
+}
+
+static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
+{
+	struct sqlite_log *log = log_of(file);
+	bool follows = log->n && at == log->at + (sqlite3_int64)log->n && (size_t)n <= GATHERED_BYTES_MAX - log->n;
+	int rc = follows ? SQLITE_OK : write_out(file);
+
+	if (rc)
+		return rc;
+	if ((size_t)n > GATHERED_BYTES_MAX)
+		return log->below->xWrite(file, bytes, n, at);
+	if (!log->n)
+		log->at = at;
+	memcpy(log->bytes + log->n, bytes, (size_t)n);
+	log->n += (size_t)n;
+	return SQLITE_OK;
+}
+
+static int log_read(sqlite3_file *file, void *bytes, int n, sqlite3_int64 at)
+{
+	int rc = write_out(file);
+
+	return rc ? rc : log_of(file)->below->xRead(file, bytes, n, at);
+}
+
+static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
+{
+	int rc = write_out(file);
+
+	return rc ? rc : log_of(file)->below->xTruncate(file, size);
+}
+
+static int log_sync(sqlite3_file *file, int flags)
+{
+	int rc = write_out(file); /* mutant: log-synced-unwritten -> int rc = SQLITE_OK; */
+
+	return rc ? rc : log_of(file)->below->xSync(file, flags);
+}
+
+static int log_size(sqlite3_file *file, sqlite3_int64 *ret_size)
+{
+	int rc = write_out(file);
+
+	return rc ? rc : log_of(file)->below->xFileSize(file, ret_size);
+}
+
+static int log_close(sqlite3_file *file)
+{
+	struct sqlite_log *log = log_of(file);
+	int rc = write_out(file);
+
+	file->pMethods = log->below;
+	(void)log->below->xClose(file);
+	return rc;
+}
+
+struct sqlite_log *sqlite_log_gather(sqlite3 *handle)
+{
+	sqlite3_file *file = NULL;
+	struct sqlite_log *log;
+
+	/* The log is opened by the first transaction. */
+	if (sqlite3_exec(handle, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL) ||
+	    sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) || !file || !file->pMethods)
+		return NULL;
+	log = malloc(sizeof *log);
+	if (!log)
+		return NULL;
+	log->below = file->pMethods;
+	log->n = 0;
+	log->at = 0;
+	log->methods = *log->below;
+	log->methods.xWrite = log_write;
+	log->methods.xRead = log_read;
+	log->methods.xTruncate = log_truncate;
+	log->methods.xSync = log_sync;
+	log->methods.xFileSize = log_size;
+	log->methods.xClose = log_close;
+	file->pMethods = &log->methods;
+	return log;
+}
+
+void sqlite_log_free(struct sqlite_log *log)
+{
+	free(log);
+}
+
+size_t sqlite_log_held(const struct sqlite_log *log)
+{
+	return log ? log->n : 0;
+}
+
+void sqlite_log_drop(struct sqlite_log *log)
+{
+	if (log)
+		log->n = 0;
+}

@@ -1,0 +1,185 @@
+/* The log in large pieces: what reaches the file, when, and what becomes of it if it cannot be written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "db/sqlite_log.h"
+#include "support/must_hold.h"
+#include "support/store.h"
+
+/* A file below, which counts, and fails when it is told to. */
+static sqlite3_io_methods counted;
+static const sqlite3_io_methods *really;
+static unsigned writes, syncs, unsynced, fail_next;
+
+static int counted_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
+{
+	writes++;
+	unsynced++;
+	if (fail_next && --fail_next == 0)
+		return SQLITE_FULL;
+	return really->xWrite(file, bytes, n, at);
+}
+
+static int counted_sync(sqlite3_file *file, int flags)
+{
+	syncs++;
+	unsynced = 0;
+	return really->xSync(file, flags);
+}
+
+struct scene {
+	struct store *store;
+	const char *path;
+	sqlite3 *writer, *other;
+	struct sqlite_log *log;
+};
+
+static void run(sqlite3 *db, const char *sql)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+}
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	int64_t answer = -1;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+		answer = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return answer;
+}
+
+static sqlite3 *open_one(const char *path)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
+	return db;
+}
+
+static struct scene begin(void)
+{
+	struct scene scene = {.store = store_new(STORE_SQLITE_FILE)};
+	sqlite3_file *file = NULL;
+
+	scene.path = scene.store->url + strlen("sqlite:");
+	scene.writer = open_one(scene.path);
+	run(scene.writer, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)");
+	scene.other = open_one(scene.path);
+	assert_int_equal(sqlite3_file_control(scene.writer, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file), SQLITE_OK);
+	really = file->pMethods;
+	counted = *really;
+	counted.xWrite = counted_write;
+	counted.xSync = counted_sync;
+	file->pMethods = &counted;
+	writes = syncs = unsynced = fail_next = 0;
+	scene.log = sqlite_log_gather(scene.writer);
+	assert_non_null(scene.log);
+	return scene;
+}
+
+static void end(struct scene *scene)
+{
+	assert_int_equal(sqlite3_close(scene->writer), SQLITE_OK);
+	sqlite_log_free(scene->log);
+	assert_int_equal(
+		ask(scene->other, "SELECT count(*) FROM pragma_integrity_check() WHERE integrity_check = 'ok'"), 1);
+	assert_int_equal(sqlite3_close(scene->other), SQLITE_OK);
+	store_free(scene->store);
+}
+
+/* So many pages, and a little more. */
+static int put(sqlite3 *db, int pages)
+{
+	char sql[200];
+
+	snprintf(sql, sizeof sql,
+		 "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		 " INSERT INTO t (bytes) SELECT randomblob(4000) FROM n",
+		 pages);
+	return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+static void what_is_committed_is_in_the_file_in_few_pieces(void **state)
+{
+	static const int sizes[] = {1, 2, 29, 30, 31, 60, 300};
+	struct scene scene = begin();
+	int64_t all = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		unsigned writes_before = writes, syncs_before = syncs;
+
+		assert_int_equal(put(scene.writer, sizes[i]), SQLITE_OK);
+		all += sizes[i];
+		MUST_HOLD(sqlite_log_held(scene.log) == 0, "a commit is told while its frames are nowhere");
+		MUST_HOLD(unsynced == 0, "a commit is told before it is synced");
+		assert_true(syncs > syncs_before);
+		assert_true(writes - writes_before <= 3 + (unsigned)sizes[i] / 20);
+		assert_int_equal(ask(scene.other, "SELECT count(*) FROM t"), all);
+		assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) FROM t"), all * 4000);
+	}
+	end(&scene);
+}
+
+/* What does not fit into the cache is written before the commit, and read again. */
+static void what_is_not_committed_yet_is_read_back(void **state)
+{
+	struct scene scene = begin();
+
+	(void)state;
+	run(scene.writer, "PRAGMA cache_size = 5; BEGIN");
+	assert_int_equal(put(scene.writer, 200), SQLITE_OK);
+	run(scene.writer, "UPDATE t SET bytes = zeroblob(4000) WHERE id % 7 = 0");
+	assert_int_equal(ask(scene.writer, "SELECT sum(length(bytes)) FROM t"), 200 * 4000);
+	assert_int_equal(ask(scene.other, "SELECT count(*) FROM t"), 0);
+	run(scene.writer, "COMMIT");
+	assert_int_equal(ask(scene.other, "SELECT count(*) FROM t WHERE bytes = zeroblob(4000)"), 200 / 7);
+	run(scene.writer, "PRAGMA wal_checkpoint(TRUNCATE)");
+	assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) FROM t"), 200 * 4000);
+	end(&scene);
+}
+
+/* The first piece of several cannot be written, or the last one. Others write then, and we again. */
+static void what_cannot_be_written_is_not_written_later(void **state)
+{
+	struct scene scene = begin();
+
+	(void)state;
+	assert_int_equal(put(scene.writer, 3), SQLITE_OK);
+	for (unsigned piece = 1; piece <= 3; piece++) {
+		int64_t before = ask(scene.other, "SELECT count(*) FROM t");
+
+		fail_next = piece;
+		assert_int_equal(put(scene.writer, 75), SQLITE_FULL);
+		assert_int_equal(fail_next, 0);
+		sqlite_log_drop(scene.log);
+		assert_int_equal(sqlite_log_held(scene.log), 0);
+		assert_int_equal(ask(scene.other, "SELECT count(*) FROM t"), before);
+		assert_int_equal(put(scene.other, 4), SQLITE_OK);
+		assert_int_equal(put(scene.writer, 5), SQLITE_OK);
+		assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) FROM t"), (before + 9) * 4000);
+	}
+	end(&scene);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_committed_is_in_the_file_in_few_pieces),
+		cmocka_unit_test(what_is_not_committed_yet_is_read_back),
+		cmocka_unit_test(what_cannot_be_written_is_not_written_later),
+	};
+
+	ONLY_THE_NAMED(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
