@@ -3,6 +3,7 @@
 #include "base/excerpt.h"
 #include "base/id.h"
 #include "base/json_string.h"
+#include "base/latch.h"
 #include "base/sized.h"
 #include "base/trace.h"
 #include "engine/embed.h"
@@ -42,6 +43,8 @@ struct start {
 	struct embed_call call;
 	struct single single;
 	struct run_start start;
+	bool carried; /* by the task that drives the run */
+	struct latch made;
 	char trace[TRACE_PARENT_BYTES];
 };
 
@@ -49,7 +52,10 @@ static void embed_runs_build_create(const struct single *single, struct unit *un
 {
 	struct start *s = single->context;
 
-	run_start_build(&s->start, single, unit);
+	s->single.stamp = single->stamp; /* it may be a copy that is carried */
+	s->single.fresh_id = single->fresh_id;
+	if (!s->carried)
+		run_start_build(&s->start, single, unit);
 }
 
 static enum hx_code embed_runs_answered_create(struct single *single UNUSED, const struct unit_result *result)
@@ -89,16 +95,42 @@ static enum hx_code carry_out(struct start *s, void (*build)(const struct single
 	return embed_carry_out(s->call.e, run_start_lane(&s->start), &s->single.task);
 }
 
+static void embed_runs_made(void *context, struct drive *drive UNUSED, enum hx_code code)
+{
+	latch_open_with(&((struct start *)context)->made, code);
+}
+
+/* By the task that drives it, if there is room for one. */
+static enum hx_code make(struct start *s)
+{
+	struct run_making making = {.single = &s->single,
+				    .spec = &s->start.spec,
+				    .hash = run_start_lane(&s->start),
+				    .ended = embed_runs_made,
+				    .context = s};
+	enum hx_code code = HX_OK;
+
+	single_init(&s->single, s, embed_runs_build_create, embed_runs_answered_create);
+	latch_init(&s->made);
+	s->carried = true;
+	if (runs_make(engine_parts(s->call.e->engine)->runs, &making))
+		code = latch_wait(&s->made);
+	else
+		s->carried = false;
+	latch_release(&s->made);
+	return s->carried ? code : carry_out(s, embed_runs_build_create, embed_runs_answered_create);
+}
+
 static enum hx_code create(struct start *s, struct hx_error *err)
 {
 	struct runs *runs = engine_parts(s->call.e->engine)->runs;
-	enum hx_code code = carry_out(s, embed_runs_build_create, embed_runs_answered_create);
+	enum hx_code code = make(s);
 
 	if (!code) {
 		run_start_take_created(&s->start, &s->single);
 		take_row(s->call.reply, &s->start.row);
 		s->call.reply->result.created = 1;
-		runs_drive(runs_created(runs, &s->start.spec, &s->start.row));
+		runs_drive(s->carried ? NULL : runs_created(runs, &s->start.spec, &s->start.row));
 	} else if (code == HX_ALREADY_EXISTS && run_start_may_find(&s->start)) {
 		code = run_start_must_locate(&s->start) ? carry_out(s, build_locate, answered_locate) : HX_OK;
 		if (!code)
