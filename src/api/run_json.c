@@ -294,6 +294,8 @@ static struct slice listed_step(const struct db_rows *rows, size_t i, const stru
 	const struct run_definition *definition = NULL;
 	size_t position = 0;
 
+	if (db_cell(rows, i, RUN_OPEN_ENTRY)->type != DB_NULL)
+		return run_json_text_of(rows, i, RUN_OPEN_ENTRY);
 	if (machine)
 		definition = run_definition_part(machine->definition, run_json_text_of(rows, i, RUN_SCOPE));
 	if (!definition)

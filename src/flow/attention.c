@@ -1,6 +1,8 @@
 /* See attention.h. One text lists and counts, so that what is counted is what is listed. */
 #include "flow/attention.h"
 
+#include "flow/function.h"
+
 const char *const attention_kinds[] = {
 	"held_claim",    "unknown_step",  "failed_compensation", "failed_run",    "approval",
 	"paused_run",    "parked_job",    "parked_after_effect", "unknown_items", "stuck_teardown",
@@ -91,7 +93,7 @@ const char *const attention_kinds[] = {
 
 /* Of a function: its steps are entries of its journal. */
 #define STEP \
-	"coalesce(x.step, CASE WHEN x.kind = 'unknown_step' THEN (SELECT e.name || CASE WHEN e.n > 0 THEN '#' || e.n ELSE '' END" \
+	"coalesce(x.step, CASE WHEN x.kind = 'unknown_step' THEN (SELECT " ENTRY_NAME_SQL \
 	" FROM hx_entry e WHERE e.run = x.subject AND e.ended = 0 AND e.state = 'unknown' ORDER BY e.i LIMIT 1) END)"
 
 /* What a row shows besides is looked up for those of the page alone. */

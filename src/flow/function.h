@@ -144,6 +144,8 @@ struct function_entry {
 bool entry_is_held(const struct function_entry *entry);
 /* "RUN/NAME/N", percent-encoded, with what a person's retry or an undo adds. Appends. */
 void entry_write_key(int64_t run, const struct function_entry *entry, struct strbuf *text);
+/* The same of a row of hx_entry e, where a list shows it. */
+#define ENTRY_NAME_SQL "e.name || CASE WHEN e.n > 0 THEN '#' || e.n ELSE '' END"
 /* NAME, from n = 1 on NAME#N. Appends. */
 void entry_write_name(const struct function_entry *entry, struct strbuf *text);
 /* As the wire has it. now_ms is for what is left of a retry. output: with it, or without. Appends. */

@@ -75,7 +75,9 @@ DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
 #define LIST_SELECT                                                                                                    \
 	"SELECT " RUN_COLUMNS_SQL ","                                                                                  \
 	" (SELECT max(t.position) FROM hx_run_step t WHERE t.run = r.subject),"                                        \
-	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1)" RUN_FROM
+	" (SELECT t.output FROM hx_run_step t WHERE t.run = r.subject ORDER BY t.position DESC LIMIT 1),"              \
+	" (SELECT " ENTRY_NAME_SQL                                                                                     \
+	" FROM hx_entry e WHERE e.run = r.subject AND e.ended = 0 ORDER BY e.i LIMIT 1)" RUN_FROM
 #define BY_ID(base) "hx_run", "r", LEAD_ALL, "?1", " AND r.expired = 0" base, ALL_DOWN
 #define BY_WORKFLOW(n) "hx_run", "r", LEAD_WORKFLOW, "?1, ?" n, " AND r.expired = 0", WORKFLOW_DOWN
 #define LIST(...) LIST_SELECT PAGE_DOWN(__VA_ARGS__)
@@ -85,7 +87,7 @@ DB_STMT(stmt_read_event, "run_read_event", "itt", "tt",
 /* Not for an index: of those of one parent, or of those that wait for a person. */
 #define AND_WORKFLOW(n) " AND (?" n " = '' OR r.workflow = ?" n ")"
 #define AND_PERSON(n) " AND (?" n " = 0 OR r.awaits = 'person')"
-#define LIST_OUT RUN_OUT "it"
+#define LIST_OUT RUN_OUT "itt"
 
 DB_STMT(stmt_list, "run_list", "tii", LIST_OUT, LIST(BY_ID("")));
 DB_STMT(stmt_list_workflow, "run_list_workflow", "tiit", LIST_OUT, LIST(BY_WORKFLOW("4")));

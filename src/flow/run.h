@@ -249,10 +249,11 @@ struct run_filter {
 	int64_t limit;
 	int64_t parent; /* 0: any */
 };
-/* Rows of the run's columns, without those of expired runs; after them two more: position (NULL: none) and output of its
- * last row of run_step, from which run_next_position() tells where it stands. */
+/* Rows of the run's columns, without those of expired runs; after them three more: position (NULL: none) and output of its
+ * last row of run_step, from which run_next_position() tells where it stands; and the first open entry of a function. */
 #define RUN_LAST_POSITION RUN_COLUMNS
 #define RUN_LAST_OUTPUT (RUN_COLUMNS + 1)
+#define RUN_OPEN_ENTRY (RUN_COLUMNS + 2)
 void run_list(struct unit *unit, const struct run_filter *filter);
 
 /* The same rows of these ids, JSON [1, …], in whatever order. */

@@ -196,6 +196,8 @@ def test_events_and_decisions(scene):
 	assert [(e["n"], e["output"]) for e in answer["completed"]] == [(0, 1), (1, 2)], "the oldest first"
 	w.write(entry("approval", "ok?"), end=suspended(("approval", "ok?")))
 	assert scene.why(w) == "RUN_APPROVAL" and scene.attention(w) == ["approval"]
+	shown = scene.show(w)
+	assert [r["currentStep"] for r in scene.hapax.json("GET", RUNS + "?limit=500")["items"] if r["id"] == shown["id"]] == [shown["currentStep"]] == ["p#2"], "a list says where it stands, too"
 	assert scene.verb(w, "approvals/what", {"decision": "approve"}, status=404)["detail"].endswith('; there is "ok?"'), "what could have been meant"
 	scene.verb(w, "approvals/ok%3F", {"decision": "reject", "by": "ada"})
 	assert scene.verb(w, "approvals/ok%3F", {"decision": "approve"}, status=409)["code"] == "WRONG_STATUS"
