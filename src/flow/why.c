@@ -387,6 +387,26 @@ static void add_put_off(struct why *why, const struct run_row *row)
 		why_add_moment(why, ", at most until ", row->created_at + at_most_ms);
 }
 
+/* The tree is followed to the run that the others wait for; why that one does not go on it says itself. */
+static void add_children(struct why *why, const struct run_row *row, const struct db_rows *child)
+{
+	enum { OPEN, SUBJECT, STATUS, AWAITS };
+	char id[ID_TEXT_BYTES];
+
+	because(why, WHY_RUN_CHILDREN, "the step \"%s\" waits for the runs that it has started", step_of(row));
+	if (child->n == 0)
+		return;
+	id_format("run", db_cell(child, 0, SUBJECT)->i, id);
+	strbuf_addf(&why->words, ": %lld %s open; it comes down to %s, which is ",
+		    (long long)db_cell(child, 0, OPEN)->i, db_cell(child, 0, OPEN)->i == 1 ? "is" : "are", id);
+	strbuf_add_slice(&why->words, db_cell(child, 0, STATUS)->s);
+	if (db_cell(child, 0, AWAITS)->type == DB_NULL)
+		return;
+	strbuf_add_str(&why->words, " (");
+	why_add_words(why, db_cell(child, 0, AWAITS)->s);
+	strbuf_add_char(&why->words, ')');
+}
+
 static void add_run(struct why *why, const struct run_row *row, const struct unit_result *lines,
 		    const struct port_sight *sight, struct arena *arena)
 {
@@ -411,7 +431,7 @@ static void add_run(struct why *why, const struct run_row *row, const struct uni
 	else if (is_put_off(row))
 		add_put_off(why, row);
 	else if (slice_is(row->awaits, RUN_AWAITS_CHILD))
-		because(why, WHY_RUN_CHILDREN, "the step \"%s\" waits for the runs that it has started", step_of(row));
+		add_children(why, row, &lines->rows[WHY_LINE_CHILD]);
 	else if (row->awaits.p)
 		add_awaited(why, row);
 	else

@@ -158,6 +158,7 @@ void why_slot(struct why *why, const struct run_row *row, const struct db_rows *
 #define WHY_LINE_JOB_OF_RUN 3
 #define WHY_LINE_SLOT 4 /* the line that a run stands in, of slot_read_wait() */
 #define WHY_LINE_FUNCTION 5
+#define WHY_LINE_CHILD 6 /* what its tree comes down to; only what is in the store is told of it */
 #define WHY_LINE_EFFECTS 1
 
 /* sight, in all of these: the calls of the claim that the row shows, as this node's port sees them. */

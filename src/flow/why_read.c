@@ -43,6 +43,13 @@ void why_read_job(struct unit *unit, struct slice workspace, int64_t subject)
 	UNIT_ADD(unit, UNIT_ANY, &stmt_job, db_text(workspace), db_int(subject));
 }
 
+/* How many of its children are open; and down from the first of those, as far as there is one. */
+DB_STMT(stmt_child, "why_child", "i", "iitt",
+	"WITH RECURSIVE down(subject, deep) AS (SELECT CAST(?1 AS bigint), 0 UNION ALL SELECT (SELECT min(k.subject) FROM hx_run k"
+	" WHERE k.parent = d.subject AND k.child = 'open'), d.deep + 1 FROM down d WHERE d.subject IS NOT NULL)"
+	" SELECT (SELECT count(*) FROM hx_run k WHERE k.parent = ?1 AND k.child = 'open'), s.id, s.status, r.awaits FROM down d"
+	" JOIN hx_subject s ON s.id = d.subject JOIN hx_run r ON r.subject = d.subject WHERE d.deep > 0 ORDER BY d.deep DESC LIMIT 1");
+
 void why_read_run(struct unit *unit, struct slice workspace, int64_t subject)
 {
 	run_read(unit, workspace, subject);
@@ -52,6 +59,8 @@ void why_read_run(struct unit *unit, struct slice workspace, int64_t subject)
 	slot_read_wait(unit, subject);
 	ASSERT(unit->lines_n == WHY_LINE_FUNCTION);
 	why_read_function(unit, workspace, subject);
+	ASSERT(unit->lines_n == WHY_LINE_CHILD);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_child, db_int(subject));
 }
 
 void why_read_entity(struct unit *unit, const struct entity_ref *ref)

@@ -94,9 +94,9 @@ static const char trip[] = "{'workflow':'trip','kind':'run','actions':{"
 static const char errand[] = "{'workflow':'errand','kind':'run','actions':{'Nothing':{'kind':'noop'}},"
 			     "'steps':[{'name':'go','type':'task','action':'Nothing'}]}";
 
-static const char family[] =
-	"{'workflow':'family','kind':'run','steps':["
-	"{'name':'kid','type':'repeat','steps':[{'name':'nap','type':'wait','for':'24h'}],'until':'true'}]}";
+static const char family[] = "{'workflow':'family','kind':'run','steps':["
+			     "{'name':'kid','type':'repeat','steps':[{'name':'further','type':'parallel','branches':{"
+			     "'b':[{'name':'ask','type':'approval'}]}}],'until':'true'}]}";
 
 static void new_trip(struct scene *scene, char ret_id[64])
 {
@@ -106,14 +106,19 @@ static void new_trip(struct scene *scene, char ret_id[64])
 static void test_runs_that_wait(void **state)
 {
 	struct scene *scene = *state;
-	char id[64];
+	char id[64], text[64];
 
 	scene_define(scene, "trip", trip);
 	scene_define(scene, "errand", errand);
 	scene_define(scene, "family", family);
 	scene_start(scene, 0);
 	run_create_id(scene, "{'definitionId':'family'}", id);
-	because(scene, id, WHY_RUN_CHILDREN, "the step \"kid\" waits for the runs that it has started");
+	AWAIT(RUN_ARRIVE_MS,
+	      (scene_sql(scene, "SELECT count(*) FROM hx_run WHERE awaits = 'approval ask'", text, sizeof text),
+	       strcmp(text, "1") == 0));
+	because(scene, id, WHY_RUN_CHILDREN,
+		"the step \"kid\" waits for the runs that it has started: 1 is open; it comes down to run_*"
+		", which is WAITING (approval ask)");
 	run_do(scene, id, "cancel", "{}", 202, "");
 	run_await(scene, id, "CANCELLED");
 	new_trip(scene, id);
