@@ -44,7 +44,7 @@ class Admin:
 	"""The second address of a gate."""
 
 	def __init__(self, gate):
-		self.port = int(re.search(r'"admin":"127.0.0.1:(\d+)"', gate.text())[1])
+		self.host, self.port = "127.0.0.1", int(re.search(r'"admin":"127.0.0.1:(\d+)"', gate.text())[1])
 
 	open, raw, call = Server.open, Server.raw, Server.call
 
