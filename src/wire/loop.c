@@ -97,6 +97,7 @@ void loop_round(struct loop *loop, struct mono_time latest)
 	/* A process that was stopped goes on: what has come meanwhile counts before anybody's time is over. */
 	if (n < 0)
 		n = epoll_wait(loop->epoll_fd, events, EVENTS_MAX, 0);
+	mailbox_wake(loop->mailbox); /* letters to ourselves need no bell, which would cost one more round */
 	loop->now = clock_mono(loop->clock);
 	for (int i = 0; i < n; i++) {
 		struct watch *watch = events[i].data.ptr;

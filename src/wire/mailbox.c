@@ -84,6 +84,12 @@ bool mailbox_sleep(struct mailbox *mailbox)
 	return mailbox->sleeping = !mailbox->first;
 }
 
+void mailbox_wake(struct mailbox *mailbox)
+{
+	LOCKED(&mailbox->mutex);
+	mailbox->sleeping = false;
+}
+
 static struct letter *take_all(struct mailbox *mailbox)
 {
 	struct letter *first;
@@ -92,7 +98,6 @@ static struct letter *take_all(struct mailbox *mailbox)
 	first = mailbox->first;
 	mailbox->first = NULL;
 	mailbox->last = &mailbox->first;
-	mailbox->sleeping = false;
 	return first;
 }
 

@@ -42,7 +42,9 @@ int mailbox_fd(const struct mailbox *mailbox);
 void mailbox_hush(struct mailbox *mailbox);
 /* True if it may sleep: there is no mail, and the next letter will make the descriptor readable. */
 bool mailbox_sleep(struct mailbox *mailbox);
-/* Awake again: delivers all that is there, and returns how many letters that were. */
+/* Awake again: what is posted from here on is looked at before the next sleep, and makes nothing readable. */
+void mailbox_wake(struct mailbox *mailbox);
+/* Delivers all that is there, and returns how many letters that were. */
 size_t mailbox_deliver(struct mailbox *mailbox);
 /* Refuses everything from now on, if it is empty; false if it is not. */
 bool mailbox_close(struct mailbox *mailbox);

@@ -1,4 +1,5 @@
 /* The event loop's parts: letters from many threads, deadlines of one length in order, descriptors that become ready. */
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,6 +65,41 @@ static void no_post_goes_unseen(void **state)
 		mailbox_deliver(loop.mailbox);
 	assert_int_equal(mailbox_post(loop.mailbox, &counter.letter), MAILBOX_CLOSED);
 	loop_release(&loop);
+	loop_release(&loop);
+}
+
+struct writer {
+	struct watch watch;
+	struct counter counter;
+};
+
+static void post_to_own_loop(struct watch *watch, uint32_t events)
+{
+	struct writer *writer = CONTAINER_OF(watch, struct writer, watch);
+
+	(void)events;
+	assert_int_equal(mailbox_post(writer->counter.loop->mailbox, &writer->counter.letter), MAILBOX_POSTED);
+}
+
+/* It is delivered in the same round, and there is no round for a bell. */
+static void a_letter_to_ones_own_loop_wakes_nobody(void **state)
+{
+	struct loop loop;
+	struct writer writer = {.watch = {post_to_own_loop},
+				.counter = {.letter = {.deliver = note}, .loop = &loop, .written = 1}};
+	struct pollfd bell;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(loop_init(&loop, clock_system(), NULL), HX_OK);
+	assert_int_equal(pipe(ends), 0);
+	assert_true(loop_watch(&loop, ends[1], EPOLLOUT, &writer.watch));
+	loop_round(&loop, never);
+	assert_int_equal(writer.counter.deliveries, 1);
+	bell = (struct pollfd){.fd = mailbox_fd(loop.mailbox), .events = POLLIN};
+	assert_int_equal(poll(&bell, 1, 0), 0);
+	close(ends[0]);
+	close(ends[1]);
 	loop_release(&loop);
 }
 
@@ -175,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_post_goes_unseen),
+		cmocka_unit_test(a_letter_to_ones_own_loop_wakes_nobody),
 		cmocka_unit_test(a_letter_is_in_the_mailbox_once),
 		cmocka_unit_test(deadlines_expire_in_their_order),
 		cmocka_unit_test(a_watch_is_told_of_its_descriptor),
