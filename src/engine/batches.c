@@ -19,7 +19,6 @@ struct batches {
 	struct feeder feeder;
 	struct batch_policy policy;
 	_Atomic size_t tenures_n;
-	_Atomic bool draining;
 };
 
 struct tenure {
@@ -272,7 +271,7 @@ static void turn_free(struct turn *turn)
 static bool begin_turn(struct tenure *t, enum batch_turn kind)
 {
 	int64_t home = t->turns.holding ? t->turns.hold.account : t->subject;
-	bool may = !t->arena.failed && (kind == TURN_LEAD || !atomic_load(&t->batches->draining));
+	bool may = !t->arena.failed && (kind == TURN_LEAD || !feeder_is_closed(&t->batches->feeder));
 	struct turn *turn = may ? turn_new(t, kind) : NULL;
 
 	if (!turn)
@@ -346,7 +345,7 @@ static bool tenure_begin(struct tenure *t)
 static bool batches_begin(void *context, struct due due)
 {
 	struct batches *batches = context;
-	struct tenure *t = atomic_load(&batches->draining) ? NULL : tenure_new(batches, due.subject, BATCHES_MAX);
+	struct tenure *t = feeder_is_closed(&batches->feeder) ? NULL : tenure_new(batches, due.subject, BATCHES_MAX);
 
 	if (!t) { /* it rests, under way: without room it would be found again, and again */
 		feeder_ended(&batches->feeder, due.subject, FEEDER_REST_MS);
@@ -381,7 +380,7 @@ void batches_drain(struct batches *batches, int64_t wait_ms)
 {
 	struct mono_time until = mono_add_ms(clock_mono(batches->feeder.parts->clock), wait_ms);
 
-	atomic_store(&batches->draining, true);
+	feeder_close(&batches->feeder);
 	while (atomic_load(&batches->tenures_n) && clock_mono(batches->feeder.parts->clock).ns < until.ns)
 		nanosleep(&(struct timespec){.tv_nsec = DRAIN_LOOK_MS * 1000000}, NULL);
 }

@@ -343,6 +343,7 @@ void engine_stop(struct engine *engine, int64_t drain_ms)
 	if (engine->stopped)
 		return;
 	engine->stopped = true;
+	engine_begin_no_more(engine);
 	sentinel_stop(engine->parts.sentinel);
 	changers_stop(&engine->changers);
 	drain_ms = drain_batches(engine, drain_ms);

@@ -288,8 +288,7 @@ void feeder_close(struct feeder *f)
 
 bool feeder_is_closed(struct feeder *f)
 {
-	LOCKED(&f->mutex);
-	return f->closed;
+	return atomic_load(&f->closed);
 }
 
 int64_t feeder_rest_ms(enum hx_code code)

@@ -58,7 +58,7 @@ struct feeder {
 	struct due_watch watch;
 	pthread_mutex_t mutex; /* over what follows: work ends in any lane's thread */
 	bool watching;
-	bool closed; /* nothing new is begun any more */
+	_Atomic bool closed; /* nothing new is begun any more */
 	int64_t pause_ms;
 	_Atomic int64_t told_ns; /* when what cannot be begun was told last; not under the mutex */
 	struct id_set under_way; /* with whose place each has; 0: none */

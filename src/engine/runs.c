@@ -383,7 +383,8 @@ static void runs_prepare(void *part, struct engine_parts *parts)
 {
 	struct runs *runs = part;
 
-	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs, may_be_function};
+	runs->policy = (struct run_policy){parts->config->lease_ms, machine_of, runs, may_be_function,
+					   &runs->feeder.closed};
 	parts->runs = runs;
 	parts->run_policy = &runs->policy;
 }

@@ -57,6 +57,8 @@ struct run_policy {
 	const void *context;
 	/* Has no definition of another kind this name, so that it may be a function's? NULL: there are no functions without one. */
 	bool (*may_be_function)(const void *context, struct slice name);
+	/* The node is about to stop: what is under way is recorded, and nothing more is begun. NULL: it never is. */
+	const _Atomic bool *stops;
 };
 
 enum run_drive_at {

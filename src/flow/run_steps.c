@@ -9,10 +9,13 @@
 
 #define TOLD_WITHIN_MS 1000 /* mostly much sooner, and that makes it due */
 
-/* A task that long ago filled its memory lets go, and is taken up with a new one. */
+/* A task that long ago filled its memory lets go, and is taken up with a new one; so does one of a node that stops, by another. */
 static bool lets_go(struct run_drive *d, const struct answer *answer)
 {
-	if (!d->move.rows_n || d->arena->used_bytes < d->arena->max_bytes / 2)
+	bool full = d->arena->used_bytes >= d->arena->max_bytes / 2;
+	bool stops = d->policy->stops && atomic_load(d->policy->stops);
+
+	if (!d->move.rows_n || !(full || stops))
 		return false;
 	d->move.due_at = answer->now.ms;
 	plan_rest(d, RUN_PENDING);

@@ -1,7 +1,8 @@
 /*
  * A node that is stopped (SIGTERM) in the middle of a batch begins no further item, waits for the call that is under way, and
  * lets the batch go: whoever comes next goes on at once, although the lease would have lasted another minute. On PostgreSQL,
- * where nobody may take it for granted that the last holder is dead.
+ * where nobody may take it for granted that the last holder is dead. So it is with the steps of a run, and from the moment at which
+ * the stop is announced.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,10 +53,59 @@ static void test_a_stopped_node_lets_go(void **state)
 	assert_int_equal(service_count(scene->service, "/render", NULL), 8); /* each once: nothing was in doubt */
 }
 
+static void assert_called(struct scene *scene, size_t charged, size_t rendered)
+{
+	assert_int_equal(service_count(scene->service, "/charge", NULL), charged);
+	assert_int_equal(service_count(scene->service, "/render", NULL), rendered);
+}
+
+/* The call that is under way ends within the notice, where more could be begun. */
+static void test_nothing_is_begun_after_the_notice(void **state)
+{
+	const struct play slow = {.delay_ms = 3000}, quick = {0};
+	struct scene *scene = *state;
+	char run[200], batch[200], cell[32];
+
+	scene_configure(scene, "{'drain':{'notice':'4s'}}");
+	scene_define(scene, "sale",
+		     "{'workflow':'sale','kind':'run','actions':{'charge':{'kind':'http','url':'@/charge'}},'steps':["
+		     "{'name':'a','type':'task','action':'charge'},{'name':'b','type':'task','action':'charge'}]}");
+	scene_define(scene, "film",
+		     "{'workflow':'film','kind':'batch','actions':{'render':{'kind':'http','url':'@/render'}},"
+		     "'item_action':'render','concurrency':1}");
+	service_play(scene->service, "/charge", &slow);
+	service_play(scene->service, "/render", &slow);
+	scene_start(scene, 0);
+	scene_must(scene, 0, "POST", "/api/v1/accounts", "{'id':'alice','balance':100}", 201, NULL);
+	scene_must(scene, 0, "POST", "/api/v1/batches",
+		   "{'workflow':'film','account':'alice','items':[{'cost':1},{'cost':2}]}", 201, NULL);
+	snprintf(batch, sizeof batch, "/api/v1/batches/%s", reply_text(&scene->last, "id"));
+	scene_must(scene, 0, "POST", "/api/v1/workflow-runs", "{'definitionId':'sale'}", 201, NULL);
+	snprintf(run, sizeof run, "/api/v1/workflow-runs/%s", reply_text(&scene->last, "run.id"));
+	service_await(scene->service, "/charge", 1, GOES_ON_MS);
+	service_await(scene->service, "/render", 1, GOES_ON_MS);
+	scene_stop(scene, 0);
+	assert_called(scene, 1, 1);
+	scene_sql(scene, "SELECT count(*) FROM hx_subject WHERE owner IS NOT NULL", cell, sizeof cell);
+	assert_string_equal(cell, "0");
+	service_play(scene->service, "/charge", &quick);
+	service_play(scene->service, "/render", &quick);
+	scene_start(scene, 0);
+	AWAIT(GOES_ON_MS,
+	      strcmp(reply_text(scene_must(scene, 0, "GET", run, NULL, 200, NULL), "status"), "COMPLETED") == 0);
+	AWAIT(GOES_ON_MS,
+	      strcmp(reply_text(scene_must(scene, 0, "GET", batch, NULL, 200, NULL), "status"), "COMPLETED") == 0);
+	assert_called(scene, 2, 2); /* each once: nothing was in doubt */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_stopped_node_lets_go, scene_set_up_postgres, scene_tear_down),
+		cmocka_unit_test_setup_teardown(test_nothing_is_begun_after_the_notice, scene_set_up_sqlite,
+						scene_tear_down),
+		cmocka_unit_test_setup_teardown(test_nothing_is_begun_after_the_notice, scene_set_up_postgres,
+						scene_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
