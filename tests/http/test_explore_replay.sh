@@ -14,26 +14,31 @@ save() { # file without .json, name: as a test of it, and of its mended twin
 	sed -e "s,/$2\.json,/$2.mended.json," -e "s,/$2\.world\.json,/$2.mended.world.json," "$2.test.json" >"$2.mended.test.json"
 }
 replay() { # name, of this replay, options
-	local name=$1 as=$2
+	local name=$1 as=$2 twin code
 	shift 2
+	"$hapax" test "$name.mended.test.json" --server "$@" >"$as.mended" 2>&1 &
+	twin=$!
 	"$hapax" test "$name.test.json" --server "$@" >"$as.replayed" 2>&1
-	[ $? -eq 1 ] && grep -q 'the rule holds, was' "$as.replayed" && grep -q '^  on a real server: the same end' "$as.replayed" &&
-		"$hapax" test "$name.mended.test.json" --server "$@" >"$as.mended" 2>&1 && grep -q '^  on a real server: the same end' "$as.mended" &&
-		touch "$as.ok"
+	code=$?
+	wait "$twin" && [ "$code" -eq 1 ] && grep -q 'the rule holds, was' "$as.replayed" && grep -q '^  on a real server: the same end' "$as.replayed" &&
+		grep -q '^  on a real server: the same end' "$as.mended" && touch "$as.ok"
 }
 told() { # name, of this replay
 	[ -e "$2.ok" ] || tail -n 30 "$1.explored" "$2.replayed" "$2.mended"
 	[ -e "$2.ok" ]
 	result "${2//-/_}"
 }
-# Mostly they wait: four at a time.
+# Mostly they wait: each with its mended twin, and six of these at a time.
+room() {
+	while [ "$(jobs -rp | wc -l)" -ge 6 ]; do wait -n; done
+}
 names=()
 for file in "$root"/examples/explore/*.mended.json "$root"/tests/explore/*.mended.json; do
 	file=${file%.mended.json}
 	name=$(basename "$file")
 	names+=("$name")
+	room
 	(save "$file" "$name" && replay "$name" "$name") &
-	[ $((${#names[@]} % 4)) -ne 0 ] || wait
 done
 wait
 for name in "${names[@]}"; do told "$name" "$name"; done
@@ -50,10 +55,9 @@ for twin in json mended.json; do
 	sed 's/"24h"/"2s"/' "$root/tests/explore/approved-by-nobody.$twin" >"soon/approved-in-time.$twin"
 done
 save "$PWD/soon/approved-in-time" approved-in-time
-n=0
 for name in "${on_postgres[@]}"; do
+	room
 	replay "$name" "$name-on-postgres" --db "$HAPAX_TEST_PG" &
-	[ $((++n % 4)) -ne 0 ] || wait
 done
 wait
 for name in "${on_postgres[@]}"; do told "$name" "$name-on-postgres"; done

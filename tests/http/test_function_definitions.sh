@@ -351,5 +351,5 @@ def test_a_run_is_kept_as_its_definition_says(scene):
 	until(lambda: scene.hapax.call("GET", f"{RUNS}/{id}")[0] in (404, 410), "the run to go")
 
 
-server.run(globals())
+server.run(globals(), at_once=4)
 END

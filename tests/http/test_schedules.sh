@@ -326,5 +326,5 @@ def test_batches(dir):
 		assert all(b["total"] == 2 and b["charged"] == 5 for b in batches()), batches()
 
 
-server.run(globals())
+server.run(globals(), at_once=4)
 END2

@@ -181,22 +181,50 @@ def write(path, value):
 	path.write_text(value if isinstance(value, str) else json.dumps(value, indent=1))
 
 
-def run(names):
+def run_one(name, test):
+	dir = tempfile.mkdtemp()
+	try:
+		test(pathlib.Path(dir))
+		print(f"ok {name[5:]}", flush=True)
+	except Exception:
+		print(f"not ok {name[5:]}")
+		traceback.print_exc(file=sys.stdout)
+		for log in pathlib.Path(dir).glob("*.log"):
+			print(log.name, log.read_text("utf-8", "replace")[-2000:])
+		sys.stdout.flush()
+	finally:
+		shutil.rmtree(dir, ignore_errors=True)
+
+
+def run_apart(tests, at_once):
+	"""Each in a process of its own, which tells what it has to say at its end."""
+	tests, under_way = list(tests), {}
+	while tests or under_way:
+		if tests and len(under_way) < at_once:
+			told = tempfile.TemporaryFile("w+")
+			sys.stdout.flush()
+			if not (pid := os.fork()):
+				os.dup2(told.fileno(), 1)
+				run_one(*tests[0])
+				sys.stdout.flush()
+				os._exit(0)
+			under_way[pid] = (tests.pop(0)[0], told)
+			continue
+		pid, status = os.wait()
+		name, told = under_way.pop(pid)
+		told.seek(0)
+		print(told.read(), end="" if status == 0 else f"not ok {name[5:]}: it has died\n", flush=True)
+
+
+def run(names, at_once=1):
+	"""At once: of tests that mostly wait and have everything to themselves."""
 	if not os.access(HAPAX, os.X_OK):
 		print("[  SKIPPED ] the program is not built in this flavour")
 		return
-	for name, test in list(names.items()):
-		if not name.startswith("test_") or (sys.argv[1:] and name[5:] not in sys.argv[1:]):  # by name: those alone
-			continue
-		dir = tempfile.mkdtemp()
-		try:
-			test(pathlib.Path(dir))
-			print(f"ok {name[5:]}", flush=True)
-		except Exception:
-			print(f"not ok {name[5:]}")
-			traceback.print_exc(file=sys.stdout)
-			for log in pathlib.Path(dir).glob("*.log"):
-				print(log.name, log.read_text("utf-8", "replace")[-2000:])
-			sys.stdout.flush()
-		finally:
-			shutil.rmtree(dir, ignore_errors=True)
+	tests = [(name, test) for name, test in names.items()
+		if name.startswith("test_") and (not sys.argv[1:] or name[5:] in sys.argv[1:])]  # by name: those alone
+	if at_once > 1:
+		run_apart(tests, at_once)
+		return
+	for name, test in tests:
+		run_one(name, test)
