@@ -102,15 +102,21 @@ DB_STMT(stmt_take_over, "subject_take_over", "ttiiitii", "ii",
 DB_STMT(stmt_seize, "subject_seize", "ttiiitiiii", "ii", SEIZE(""));
 DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLESS_TO_FAIL));
 
-#define ADVANCE(more)                                                                                                  \
-	CHANGE_FORMS(CHANGE_BY("?8", "fence") HELD_FOR                                                                 \
+#define ADVANCE(change, more)                                                                                          \
+	CHANGE_FORMS(change                                                                                            \
 		     "{from} WHERE id = ?7"                                                                            \
 		     " AND fence = ?3" /* mutant: advance-fence */                                                     \
 		     " AND status = ?2" /* mutant: advance-status */                                                   \
 		     " AND owner IS NOT NULL" /* mutant: advance-owner */                                              \
 		     more, "version, fence")
-DB_STMT(stmt_advance, "subject_advance", "ttiiitiiii", "ii", .fenced = true, ADVANCE(""));
-DB_STMT(stmt_advance_child, "subject_advance_child", "ttiiitiiiii", "ii", .fenced = true, ADVANCE(UNLESS_TO_FAIL));
+#define ADVANCES CHANGE_BY("?8", "fence") HELD_FOR
+/* The holder goes on, in the same status. Neither column is written: to SQLite, that would be a change of what its indexes and the
+ * trigger that counts runs look at. */
+#define GOES_ON CHANGE_OF("", "?8", "fence") ", until = hx_now_ms() + ?9, doubt = ?10"
+DB_STMT(stmt_advance, "subject_advance", "ttiiitiiii", "ii", .fenced = true, ADVANCE(ADVANCES, ""));
+DB_STMT(stmt_advance_child, "subject_advance_child", "ttiiitiiiii", "ii", .fenced = true, ADVANCE(ADVANCES, UNLESS_TO_FAIL));
+DB_STMT(stmt_go_on, "subject_go_on", "ttiiitiiii", "ii", .fenced = true, ADVANCE(GOES_ON, ""));
+DB_STMT(stmt_go_on_child, "subject_go_on_child", "ttiiitiiiii", "ii", .fenced = true, ADVANCE(GOES_ON, UNLESS_TO_FAIL));
 /* clang-format on */
 
 DB_STMT(stmt_shift, "subject_shift", "ttiiitii", "ii",
@@ -298,7 +304,12 @@ void subject_seize(struct unit *unit, const struct stamp *stamp, const struct mo
 void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,
 		     const struct stride *stride)
 {
-	add_change(unit, stride->child ? &stmt_advance_child : &stmt_advance, stamp, move, fence, extras_of(stride));
+	bool goes_on = stride->lease_ms > 0 && strcmp(move->from, move->to) == 0;
+	const struct db_stmt *stmt = goes_on ? &stmt_go_on : &stmt_advance;
+
+	if (stride->child)
+		stmt = goes_on ? &stmt_go_on_child : &stmt_advance_child;
+	add_change(unit, stmt, stamp, move, fence, extras_of(stride));
 }
 
 void subject_shift(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version, bool settles)

@@ -10,8 +10,9 @@
 
 #include "flow/subject.h"
 
-#define CHANGE_BY(transitions, fence)                                                                                  \
-	"UPDATE hx_subject SET status = ?1, version = version + " transitions                                          \
+#define CHANGE_BY(transitions, fence) CHANGE_OF("status = ?1, ", transitions, fence)
+#define CHANGE_OF(status, transitions, fence)                                                                          \
+	"UPDATE hx_subject SET " status "version = version + " transitions                                             \
 	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
 	" head = hx_link(head, id, seq + 1, ?2, ?1, version + " transitions ", " fence ", ?4, ?5, ?6)"
 #define CHANGE(fence) CHANGE_BY("1", fence)

@@ -114,7 +114,7 @@ static void check_belief(struct sim *sim, const struct unit *unit, const struct 
 			  invariant_is(unit, "subject_shift");
 	bool past = invariant_is(unit, "subject_revert") || invariant_is(unit, "subject_take_over");
 	bool by_fence = past || invariant_is(unit, "subject_finish") || invariant_is(unit, "subject_release") ||
-			invariant_is(unit, "subject_advance");
+			invariant_is(unit, "subject_advance") || invariant_is(unit, "subject_go_on");
 	bool beat = invariant_is(unit, "subject_heartbeat") || invariant_is(unit, "subject_hold");
 	const char *what = unit->lines[0].stmt->name + strlen("subject_");
 	int64_t fence = beat ? params[0].i : params[2].i;

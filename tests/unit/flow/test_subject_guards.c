@@ -86,6 +86,20 @@ static void advance_child(struct unit *unit, const struct stamp *stamp)
 	subject_advance(unit, stamp, &from_busy, FENCE, &of_child);
 }
 
+static const struct move stays_busy = {1, "busy", "busy"};
+
+static void go_on(struct unit *unit, const struct stamp *stamp)
+{
+	subject_advance(unit, stamp, &stays_busy, FENCE, &keeps);
+}
+
+static void go_on_child(struct unit *unit, const struct stamp *stamp)
+{
+	static const struct stride of_child = {.transitions = 1, .lease_ms = LEASE_MS, .child = CHILD_UNTOLD};
+
+	subject_advance(unit, stamp, &stays_busy, FENCE, &of_child);
+}
+
 static void shift(struct unit *unit, const struct stamp *stamp)
 {
 	subject_shift(unit, stamp, &from_open, VERSION, /* settles= */ false);
@@ -171,6 +185,10 @@ static const struct guard guards[] = {
 	{"take-over-status", LAPSED, BUT("status = 'other'"), take_over, NULL},
 	{"seize-status", FREE, BUT("status = 'paid'"), seize, NULL},
 	{"advance-owner", CLAIMED, BUT("owner = NULL, until = NULL"), advance, NULL},
+	{"go-on-fence", CLAIMED, BUT("fence = 8"), go_on, NULL},
+	{"go-on-status", CLAIMED, BUT("status = 'other'"), go_on, NULL},
+	{"go-on-owner", CLAIMED, BUT("owner = NULL, until = NULL"), go_on, NULL},
+	{"go-on-child", CHILD, "UPDATE hx_run SET asked = 'fail'", go_on_child, NULL},
 	{"child-goes-on", CHILD, "UPDATE hx_run SET asked = 'fail'", advance_child, NULL},
 	{"shift-status", FREE, BUT("status = 'paid'"), shift, NULL},
 	{"shift-owner", CLAIMED, BUT("owner = NULL, until = NULL"), shift_whoever_holds, NULL},
