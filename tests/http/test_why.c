@@ -94,10 +94,6 @@ static const char trip[] = "{'workflow':'trip','kind':'run','actions':{"
 static const char errand[] = "{'workflow':'errand','kind':'run','actions':{'Nothing':{'kind':'noop'}},"
 			     "'steps':[{'name':'go','type':'task','action':'Nothing'}]}";
 
-static const char family[] = "{'workflow':'family','kind':'run','steps':["
-			     "{'name':'kid','type':'repeat','steps':[{'name':'further','type':'parallel','branches':{"
-			     "'b':[{'name':'ask','type':'approval'}]}}],'until':'true'}]}";
-
 static void new_trip(struct scene *scene, char ret_id[64])
 {
 	run_create_id(scene, "{'definitionId':'trip'}", ret_id);

@@ -105,6 +105,10 @@ static const char cargo[] = "{'workflow':'cargo','kind':'run','limits':{'concurr
 			    "'actions':{'load':{'kind':'http','url':'@/load','effect':'keyed'}},"
 			    "'steps':[{'name':'load','type':'task','action':'load'}]}";
 
+static const char family[] = "{'workflow':'family','kind':'run','steps':["
+			     "{'name':'kid','type':'repeat','steps':[{'name':'further','type':'parallel','branches':{"
+			     "'b':[{'name':'ask','type':'approval'}]}}],'until':'true'}]}";
+
 static const char mailing[] =
 	"{'workflow':'mailing','kind':'run','limits':{'debounce':{'by':'.input.customer','for':'1h','at_most':'2h'}},"
 	"'steps':[{'name':'nap','type':'wait','for':'1h'}]}";
