@@ -168,9 +168,11 @@ def judge(world, runs):
 
 	def is_over(run):
 		it = world.ask("GET", f"{RUNS}/{run}")
-		if it["status"] == "WAITING" and (it["error"] or {}).get("code") == "LAPSED":
+		code = it["status"] == "WAITING" and (it["error"] or {}).get("code")
+		if code == "LAPSED":
 			world.ask("POST", f"{RUNS}/{run}/retry")
 			retried.add(run)
+		assert code in (False, None, "LAPSED"), f"{run} is held: {it}"
 		return it["status"] in ("COMPLETED", "FAILED")
 
 	def shown(run):
