@@ -279,8 +279,8 @@ class Run:
 
     def play(self, changes):
         self.deliveries.extend([e for e in map(self.take, changes) if e and e.kind not in ("undo",) + INSTANT and e.ended and e.state != "dropped"])
+        self.places.sort(key=lambda e: e.i)  # they come in order of seq, also from another worker that had a turn meanwhile
         if not self.main:
-            self.places.sort(key=lambda e: e.i)
             self.main = Task(self, self.fn.begin(Context(self, not self.fn.is_async), self.input))
         self.go_on()
         while self.deliveries and not self.diverged and not self.dead:
