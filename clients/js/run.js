@@ -131,6 +131,7 @@ export class Run {
   }
   async play(changes) {
     const all = changes.map((c) => this.take(c)).filter(Boolean);
+    this.places.sort((a, b) => a.i - b.i); // they come in order of seq, also from another worker that had a turn meanwhile
     if (!this.started) this.start();
     await tick();
     for (const e of all) {
@@ -305,7 +306,6 @@ export class Run {
   // --- a turn
   async start() {
     this.started = true;
-    this.places.sort((a, b) => a.i - b.i);
     try {
       this.done = { state: "completed", output: json(await this.fn.code(context(this), this.input)) };
     } catch (error) {
