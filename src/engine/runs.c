@@ -315,9 +315,22 @@ static struct drive *drive_making(struct runs *runs, const struct run_making *ma
 	return NULL;
 }
 
+/*
+ * Is it likely that its first move goes along? Any other run is worked on in its own lane, where those who ask for it wait for what it
+ * is doing.
+ */
+static bool begins_at_once(const struct run_definition *definition)
+{
+	const struct run_step *first = definition->is_function ? NULL : &definition->steps[0];
+
+	return first && first->type == RUN_TASK && action_kind_by(first->action->kind) == BY_PORT &&
+	       !limits_are_set(&definition->limits) && !limits_are_set(&first->action->limits);
+}
+
 bool runs_make(struct runs *runs, const struct run_making *making)
 {
-	struct drive *drive = making->spec->due_in_ms ? drive_making(runs, making) : NULL;
+	bool makes = making->spec->due_in_ms && begins_at_once(making->spec->machine->definition);
+	struct drive *drive = makes ? drive_making(runs, making) : NULL;
 	int64_t name = drive ? drive->fed.subject : 0;
 
 	if (!drive)

@@ -465,8 +465,8 @@ void function_parse(struct json body, struct arena *arena, struct function_reque
 
 	if (arena->failed)
 		arena_error(arena, &rq->unread);
-	if (!read || arena->failed) {
+	if (!read || arena->failed) { /* nothing of it is asked of the store: a name may be one that no store takes */
 		rq->changes_n = 0;
-		rq->end.state = END_NONE;
+		rq->end = (struct function_end){.state = END_NONE};
 	}
 }

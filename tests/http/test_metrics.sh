@@ -110,7 +110,7 @@ def test_transactions_are_measured(dir):
 			for sample in (name + "_sum", name + "_count"):
 				assert after[name][2][sample, None] > before[name][2][sample, None], sample
 		grown = {n: after[n][2][n + "_count", None] - before[n][2][n + "_count", None] for n in ("hapax_commit_seconds", "hapax_batch_units")}
-		assert grown["hapax_commit_seconds"] == grown["hapax_batch_units"] >= 60, grown # a run is created, begun and ended
+		assert grown["hapax_commit_seconds"] == grown["hapax_batch_units"] >= 40, grown # a run is created and begun, and ended
 		assert after["hapax_commit_seconds"][2]["hapax_commit_seconds_sum", None] < 60
 
 

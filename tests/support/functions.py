@@ -6,13 +6,14 @@ For scripts that test functions from outside: a worker that says whatever a test
 	def test_something(scene):
 		worker = scene.begin()
 """
+import itertools
 import os
 
 from server import Server, until
 
 RUNS, API = "/api/v1/workflow-runs", "/api/v1/functions"
 STORES = ["sqlite:h.db"] + ([os.environ["HAPAX_TEST_PG"]] if os.environ.get("HAPAX_TEST_PG") else [])
-serial = iter(range(1000000))
+serial = (f"{os.getpid()}n{n}" for n in itertools.count())  # names: tests of one file may be processes beside each other, on one database
 
 
 class Worker:

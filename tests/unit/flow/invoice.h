@@ -89,7 +89,7 @@ static inline enum ask_kind hand_entity_moved_on(struct hand *h, const char *sta
 		[ENTITY_SUBJECT] = db_int(7),    [ENTITY_STATUS] = db_str(status), [ENTITY_VERSION] = db_int(version),
 		[ENTITY_FENCE] = db_int(fence),  [ENTITY_EFFORT] = db_int(EFFORT), [ENTITY_DATA] = db_str("{}"),
 		[ENTITY_NAME] = db_str("e7"),    [ENTITY_WORKSPACE] = db_str(""),  [ENTITY_DOUBT] = db_int(0),
-		[ENTITY_OWNER] = db_str("gone"),
+		[ENTITY_OWNER] = db_str("gone"), [ENTITY_UNTIL] = db_int(1),
 	};
 
 	return hand_rows(h, 1, ENTITY_COLUMNS, cells);

@@ -223,7 +223,7 @@ static void only_after_effects_are_the_engines(void **state)
 	job_insert(&w.unit, &stamp, &spec);
 	assert_int_equal(desk_run(&w), UNIT_WON);
 	(void)desk_begin(&w);
-	UNIT_ADD(&w.unit, UNIT_ANY, job_due_source.found, db_int(10), db_text(slice_str("[]")));
+	UNIT_ADD(&w.unit, UNIT_ANY, job_due_source.found, db_int(10), db_text(slice_str("[]")), db_str("[]"));
 	assert_int_equal(desk_run(&w), UNIT_WON);
 	assert_int_equal(rows->n, 1);
 	assert_int_equal(db_cell(rows, 0, 0)->i, 99);

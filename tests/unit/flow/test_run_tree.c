@@ -96,7 +96,7 @@ static void test_all_above_are_held(void **state)
 	struct run_row row;
 	struct arena arena;
 
-	begin(w, "{'name':'q','type':'parallel','branches':{'u':[{'name':'r','type':'parallel','branches':{'w':[" INNER
+	begin(w, "{'name':'o','type':'parallel','branches':{'u':[{'name':'r','type':'parallel','branches':{'w':[" INNER
 		 "]}}]}}");
 	for (int i = 0; i < 2; i++) {
 		parents[i] = fixture.subject;
