@@ -181,8 +181,6 @@ class Engine:
                         if not self.forgiving and not run.unheard:
                             self.blame(run, "the lease ran out")
                         self.lapse(run)
-                    if run.turns == 1 and run.scene.get("elsewhere") and not warm.get(run.id):
-                        continue  # it is for who has it in memory
                     if run.end is None and run.worker is None and self.due(run) and (run.function, run.version) in polled and len(turns) < body["max"]:
                         turns.append(self.hand_out(run, body, warm))
                 if turns or time.monotonic() > deadline:
@@ -200,20 +198,12 @@ class Engine:
         if run.cold or since > run.seq or run.scene.get("always_cold"):
             since = 0
         run.cold = False
-        if run.turns == 2:
-            self.had_a_turn(run)
         run.replays += since == 0 and run.turns > 1
         run.taken = max(run.taken, 0)
         journal, more = self.page(run, since)
         return {"run": run.id, "function": run.function, "version": run.version, "key": None, "fence": run.fence, "seq": run.seq, "input": run.input,
                 "attempt": 1, "retry": {"maxAttempts": 3, "initialMs": 20, "factor": 1, "maxMs": 50, "jitter": False}, "leaseUntil": "2026-01-01T00:00:00.000Z",
                 "from": since, "journal": journal, "more": more, "cancelled": run.cancelled}
-
-    def had_a_turn(self, run):
-        """Another worker, meanwhile: what it began there has ended in the other order."""
-        elsewhere = [run.add(dict(e, state="begun")) for e in run.scene.get("elsewhere", [])]
-        for e in reversed(elsewhere):
-            run.change(e, state="done", output={"step": e["name"]})
 
     def page(self, run, after):
         all = sorted((e for e in run.entries if e["seq"] > after), key=lambda e: e["seq"])
