@@ -109,6 +109,8 @@ SCENES = {
     "a probe that has no answer": ("doubtful", {"input": {"probe": "broken"}}, lambda r: [e["state"] for e in r.entries if e["name"] == "charge"][0] == "unknown", False),
     "a long step is kept by heartbeats": ("long", {}, lambda r: output({"out": {"step": "long"}})(r) and r.turns == 1, False),
     "branches with steps of their own": ("branches", {"ends": ["nap b", "nap a"], "one_by_one": True}, output({"out": ["second a", "second b"]}), True),
+    "what another worker began meanwhile": ("rejoined", {"elsewhere": [entry("step", s, effect="keyed") for s in "ab"]},
+        lambda r: output({"out": ["a", "b"]})(r) and not r.effects and r.turns == 2 and not r.replays, False),
     "more at once than one call takes": ("fan", {"input": {"n": 1001}}, lambda r: output({"n": 1001})(r) and len({e["name"] for e in r.entries}) == 1001, False),
     "patched code, a new run": ("patched", {"always_cold": True}, output({"isNew": True}), True),
     "patched code, an old run": ("patched", {"journal": [entry("step", "a", output=SAID), entry("step", "b", output=SAID)]}, output({"isNew": False}), False),

@@ -181,6 +181,8 @@ class Engine:
                         if not self.forgiving and not run.unheard:
                             self.blame(run, "the lease ran out")
                         self.lapse(run)
+                    if run.turns == 1 and run.scene.get("elsewhere") and not warm.get(run.id):
+                        continue  # it is for who has it in memory
                     if run.end is None and run.worker is None and self.due(run) and (run.function, run.version) in polled and len(turns) < body["max"]:
                         turns.append(self.hand_out(run, body, warm))
                 if turns or time.monotonic() > deadline:
@@ -198,12 +200,20 @@ class Engine:
         if run.cold or since > run.seq or run.scene.get("always_cold"):
             since = 0
         run.cold = False
+        if run.turns == 2:
+            self.had_a_turn(run)
         run.replays += since == 0 and run.turns > 1
         run.taken = max(run.taken, 0)
         journal, more = self.page(run, since)
         return {"run": run.id, "function": run.function, "version": run.version, "key": None, "fence": run.fence, "seq": run.seq, "input": run.input,
                 "attempt": 1, "retry": {"maxAttempts": 3, "initialMs": 20, "factor": 1, "maxMs": 50, "jitter": False}, "leaseUntil": "2026-01-01T00:00:00.000Z",
                 "from": since, "journal": journal, "more": more, "cancelled": run.cancelled}
+
+    def had_a_turn(self, run):
+        """Another worker, meanwhile: what it began there has ended in the other order."""
+        elsewhere = [run.add(dict(e, state="begun")) for e in run.scene.get("elsewhere", [])]
+        for e in reversed(elsewhere):
+            run.change(e, state="done", output={"step": e["name"]})
 
     def page(self, run, after):
         all = sorted((e for e in run.entries if e["seq"] > after), key=lambda e: e["seq"])
@@ -491,10 +501,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = self.engine.claim(body, self.alive)
         with self.engine.lock:
             self.engine.claims += bool(answer["turns"])
-            fault = fault if answer["turns"] and self.engine.claims % 2 else None
+            still = fault == self.engine.claim_fault  # it may have waited since another kind of fault
+            fault = fault if answer["turns"] and self.engine.claims % 2 and still else None
         if fault in ("in", "after"):
             self.engine.lose(answer)
-        self.reply(lambda: answer, fault)
+        if self.reply(lambda: answer, fault) == "too late":
+            self.engine.lose(answer)
 
     def alive(self):
         try:
@@ -530,7 +542,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault in ("after", "lapse after"):
             return self.cut()
         until = time.monotonic() + max([run.scene.get("late", 2.2) for run in runs if run], default=2.2)
-        while fault == "late" and time.monotonic() < until and self.alive():
+        while fault == "late" and time.monotonic() < until:
+            if not self.alive():
+                self.cut()
+                return "too late"  # for who has asked: a claim that had waited already is given up meanwhile, with its turns
             time.sleep(0.05)
         text = json.dumps(said).encode()
         head = "HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(text))

@@ -158,6 +158,11 @@ const functions = {
     };
     return { out: await ctx.all([branch("a"), branch("b")]) };
   },
+  async rejoined(ctx) {
+    await ctx.sleep("nap", "1s");
+    const out = await ctx.all([ctx.step("a", act("a")), ctx.step("b", act("b"))]);
+    return { out: out.map(({ step }) => step) };
+  },
   async fan(ctx, { n }) {
     const out = await ctx.all(Array.from({ length: n }, (_, i) => ctx.child(`c ${i}`, "packing")));
     return { n: out.length };

@@ -214,6 +214,12 @@ def branches(ctx, input):
     return {"out": ctx.all([lambda: branch("a"), lambda: branch("b")])}
 
 
+def rejoined(ctx, input):
+    ctx.sleep("nap", "1s")
+    out = ctx.all([ctx.later.step("a", act("a")), ctx.later.step("b", act("b"))])
+    return {"out": [x["step"] for x in out]}
+
+
 def fan(ctx, input):
     out = ctx.all([ctx.later.child("c %d" % i, "packing") for i in range(input["n"])])
     return {"n": len(out)}
@@ -252,7 +258,7 @@ if sys.argv[3:] == ["async"]:
     text = open(__file__, encoding="utf-8").read()
     text = text[text.index("def three"):text.index("def asynchronous")]
     exec(close_brackets(asynchronous(text)))  # noqa: S102
-FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed outrun between doubtful long patched foreign order branches fan many"
+FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed outrun between doubtful long patched foreign order branches rejoined fan many"
 worker = hapax.Worker([hapax.Function(f, "1", globals()[f]) for f in FUNCTIONS.split()], server=server, name=name, lease="5s", concurrency=64, timeout="1s", log=lambda words: None)
 signal.signal(signal.SIGTERM, lambda *_: worker.stop())
 worker.run()
