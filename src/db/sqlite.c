@@ -315,7 +315,6 @@ void sqlite_rollback(struct db *db)
 	/* Some errors roll back by themselves; rolling back what is gone is no error of ours. */
 	if (s->begun && !sqlite3_get_autocommit(s->handle))
 		(void)sqlite_step_fixed(s->rollback);
-	sqlite_log_drop(s->log);
 	s->begun = false;
 }
 
@@ -362,8 +361,6 @@ static enum hx_code sqlite_script(struct db *db, const char *sql, struct hx_erro
 	struct sqlite_db *s = sqlite_self(db);
 	int rc = sqlite3_exec(s->handle, sql, NULL, NULL, NULL);
 
-	if (rc)
-		sqlite_log_drop(s->log);
 	return rc ? sqlite_failed(s, rc, "script", err) : HX_OK;
 }
 

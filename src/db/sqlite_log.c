@@ -4,6 +4,7 @@
  */
 #include "db/sqlite_log.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 struct sqlite_log {
 	sqlite3_io_methods methods; /* first: what the file points to */
 	const sqlite3_io_methods *below;
+	int failed;       /* why what is held could not be written */
 	sqlite3_int64 at; /* where in the file */
 	size_t n;
 	unsigned char bytes[GATHERED_BYTES_MAX];
@@ -23,21 +25,25 @@ static struct sqlite_log *log_of(sqlite3_file *file)
 	return (struct sqlite_log *)file->pMethods;
 }
 
-/* What could not be written is written by nobody later, when the place may be another's. */
+/* Once it has failed, nothing is tried again: SQLite was told that these pages are there, and goes by that. */
 static int write_out(sqlite3_file *file)
 {
 	struct sqlite_log *log = log_of(file);
-	size_t n = log->n;
+	int rc = log->failed;
 
-	log->n = 0;
-	return n ? log->below->xWrite(file, log->bytes, (int)n, log->at) : SQLITE_OK;
+	if (log->n && !rc)
+		rc = log->below->xWrite(file, log->bytes, (int)log->n, log->at);
+	if (!rc)
+		log->n = 0;
+	log->failed = rc; /* mutant: log-lost-and-on -> log->n = 0; */
+	return rc;
 }
 
 static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64 at)
 {
 	struct sqlite_log *log = log_of(file);
 	bool follows = log->n && at == log->at + (sqlite3_int64)log->n && (size_t)n <= GATHERED_BYTES_MAX - log->n;
-	int rc = follows ? SQLITE_OK : write_out(file);
+	int rc = follows ? log->failed : write_out(file);
 
 	if (rc)
 		return rc;
@@ -50,11 +56,14 @@ static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64
 	return SQLITE_OK;
 }
 
+/* What is elsewhere in the file is read as it is: a rollback reads, and writes nothing. */
 static int log_read(sqlite3_file *file, void *bytes, int n, sqlite3_int64 at)
 {
-	int rc = write_out(file);
+	struct sqlite_log *log = log_of(file);
+	bool apart = at + n <= log->at || at >= log->at + (sqlite3_int64)log->n;
+	int rc = apart ? SQLITE_OK : write_out(file);
 
-	return rc ? rc : log_of(file)->below->xRead(file, bytes, n, at);
+	return rc ? rc : log->below->xRead(file, bytes, n, at);
 }
 
 static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
@@ -80,12 +89,25 @@ static int log_size(sqlite3_file *file, sqlite3_int64 *ret_size)
 
 static int log_close(sqlite3_file *file)
 {
-	struct sqlite_log *log = log_of(file);
-	int rc = write_out(file);
+	file->pMethods = log_of(file)->below;
+	return file->pMethods->xClose(file);
+}
 
-	file->pMethods = log->below;
-	(void)log->below->xClose(file);
-	return rc;
+static void drop(void *context)
+{
+	struct sqlite_log *log = context;
+
+	log->n = 0; /* mutant: log-dropped */
+	log->failed = SQLITE_OK;
+}
+
+/* Where a write can harm what stands beside it, SQLite syncs in the middle of a last page, and writes its rest behind that. */
+static bool ends_with_sync(sqlite3 *handle)
+{
+	sqlite3_file *file = NULL;
+
+	return sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK && file &&
+	       file->pMethods && file->pMethods->xDeviceCharacteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 }
 
 struct sqlite_log *sqlite_log_gather(sqlite3 *handle)
@@ -95,13 +117,14 @@ struct sqlite_log *sqlite_log_gather(sqlite3 *handle)
 
 	/* The log is opened by the first transaction. */
 	if (sqlite3_exec(handle, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL) ||
-	    sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) || !file || !file->pMethods)
+	    sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) || !file || !file->pMethods ||
+	    !ends_with_sync(handle))
 		return NULL;
 	log = malloc(sizeof *log);
 	if (!log)
 		return NULL;
 	log->below = file->pMethods;
-	log->n = 0;
+	drop(log);
 	log->at = 0;
 	log->methods = *log->below;
 	log->methods.xWrite = log_write;
@@ -111,6 +134,7 @@ struct sqlite_log *sqlite_log_gather(sqlite3 *handle)
 	log->methods.xFileSize = log_size;
 	log->methods.xClose = log_close;
 	file->pMethods = &log->methods;
+	sqlite3_rollback_hook(handle, drop, log);
 	return log;
 }
 
@@ -122,10 +146,4 @@ void sqlite_log_free(struct sqlite_log *log)
 size_t sqlite_log_held(const struct sqlite_log *log)
 {
 	return log ? log->n : 0;
-}
-
-void sqlite_log_drop(struct sqlite_log *log)
-{
-	if (log)
-		log->n = 0;
 }

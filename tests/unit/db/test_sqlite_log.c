@@ -162,7 +162,6 @@ static void what_cannot_be_written_is_not_written_later(void **state)
 		fail_next = piece;
 		assert_int_equal(put(scene.writer, 75), SQLITE_FULL);
 		assert_int_equal(fail_next, 0);
-		sqlite_log_drop(scene.log);
 		assert_int_equal(sqlite_log_held(scene.log), 0);
 		assert_int_equal(ask(scene.other, "SELECT count(*) FROM t"), before);
 		assert_int_equal(put(scene.other, 4), SQLITE_OK);
@@ -172,12 +171,119 @@ static void what_cannot_be_written_is_not_written_later(void **state)
 	end(&scene);
 }
 
+/* SQLite undoes one statement of a transaction for a full disk, and lets it go on, with pages that were in what was not written. */
+static void a_transaction_that_has_lost_pages_cannot_commit(void **state)
+{
+	struct scene scene = begin();
+
+	(void)state;
+	assert_int_equal(put(scene.writer, 40), SQLITE_OK);
+	run(scene.writer, "PRAGMA cache_size = 5; BEGIN");
+	assert_int_equal(put(scene.writer, 20), SQLITE_OK);
+	assert_true(sqlite_log_held(scene.log) > 0);
+	fail_next = 1;
+	assert_int_equal(sqlite3_exec(scene.writer, "INSERT INTO t (bytes) SELECT bytes FROM t ORDER BY id DESC", NULL,
+				      NULL, NULL),
+			 SQLITE_FULL);
+	assert_int_equal(fail_next, 0);
+	assert_false(sqlite3_get_autocommit(scene.writer));
+	MUST_HOLD(sqlite3_exec(scene.writer, "COMMIT", NULL, NULL, NULL) == SQLITE_FULL,
+		  "a transaction is committed of which pages are nowhere");
+	if (!sqlite3_get_autocommit(scene.writer))
+		run(scene.writer, "ROLLBACK");
+	assert_int_equal(put(scene.other, 4), SQLITE_OK);
+	assert_int_equal(put(scene.writer, 5), SQLITE_OK);
+	assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) FROM t"), 49 * 4000);
+	assert_int_equal(ask(scene.writer, "SELECT sum(length(bytes)) FROM t"), 49 * 4000);
+	end(&scene);
+}
+
+/* Its place in the log belongs to whoever writes next. */
+static void what_is_rolled_back_is_not_written(void **state)
+{
+	struct scene scene = begin();
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(put(scene.writer, 40), SQLITE_OK);
+	run(scene.writer, "PRAGMA cache_size = 5; BEGIN");
+	assert_int_equal(put(scene.writer, 20), SQLITE_OK);
+	assert_true(sqlite_log_held(scene.log) > 0);
+	before = writes;
+	run(scene.writer, "ROLLBACK");
+	MUST_HOLD(sqlite_log_held(scene.log) == 0,
+		  "what was rolled back is written over the next transaction of another program");
+	assert_int_equal(put(scene.other, 30), SQLITE_OK);
+	assert_int_equal(ask(scene.writer, "SELECT sum(length(bytes)) FROM t"), 70 * 4000);
+	assert_int_equal(writes, before);
+
+	/* The same by the end of a connection. */
+	run(scene.writer, "BEGIN");
+	assert_int_equal(put(scene.writer, 20), SQLITE_OK);
+	assert_true(sqlite_log_held(scene.log) > 0);
+	before = writes;
+	assert_int_equal(sqlite3_close(scene.writer), SQLITE_OK);
+	assert_int_equal(writes, before);
+	sqlite_log_free(scene.log);
+	scene.log = NULL;
+	scene.writer = open_one(scene.path);
+	assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) FROM t"), 70 * 4000);
+	end(&scene);
+}
+
+/* Savepoints go back in the log, and write over what they have left there, gathered or not. */
+static void a_savepoint_goes_back_in_the_log(void **state)
+{
+	struct scene scene = begin();
+
+	(void)state;
+	run(scene.writer, "PRAGMA cache_size = 5");
+	for (int i = 1; i <= 40; i++) {
+		run(scene.writer, "BEGIN");
+		assert_int_equal(put(scene.writer, i % 11), SQLITE_OK);
+		run(scene.writer, "SAVEPOINT a");
+		assert_int_equal(put(scene.writer, i), SQLITE_OK);
+		run(scene.writer, "UPDATE t SET bytes = zeroblob(4000) WHERE id % 3 = 0");
+		run(scene.writer, "ROLLBACK TO a; DELETE FROM t WHERE id % 17 = 5; RELEASE a");
+		assert_int_equal(put(scene.writer, 3), SQLITE_OK);
+		run(scene.writer, i % 5 ? "COMMIT" : "ROLLBACK");
+		if (i % 7 == 0) /* the log begins anew, by whoever writes next */
+			run(scene.other, "PRAGMA wal_checkpoint(RESTART)");
+		if (i % 3 == 0)
+			assert_int_equal(put(scene.other, 2), SQLITE_OK);
+		assert_int_equal(ask(scene.other, "SELECT count(*) FROM t WHERE bytes = zeroblob(4000)"), 0);
+		assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) = 4000 * count(*) FROM t"), 1);
+	}
+	end(&scene);
+}
+
+/* There SQLite syncs, and then writes the rest of the last page: it would be gathered, and nobody would write it. */
+static void where_a_write_harms_its_neighbours_nothing_is_gathered(void **state)
+{
+	struct store *store = store_new(STORE_SQLITE_FILE);
+	char uri[600];
+	sqlite3 *db = NULL;
+
+	(void)state;
+	snprintf(uri, sizeof uri, "file:%s?psow=0", store->url + strlen("sqlite:"));
+	assert_int_equal(sqlite3_open_v2(uri, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL),
+			 SQLITE_OK);
+	run(db, "PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY)");
+	assert_null(sqlite_log_gather(db));
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	store_free(store);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_committed_is_in_the_file_in_few_pieces),
 		cmocka_unit_test(what_is_not_committed_yet_is_read_back),
 		cmocka_unit_test(what_cannot_be_written_is_not_written_later),
+		cmocka_unit_test(a_transaction_that_has_lost_pages_cannot_commit),
+		cmocka_unit_test(what_is_rolled_back_is_not_written),
+		cmocka_unit_test(a_savepoint_goes_back_in_the_log),
+		cmocka_unit_test(where_a_write_harms_its_neighbours_nothing_is_gathered),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
