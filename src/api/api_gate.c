@@ -433,6 +433,19 @@ static enum hx_code make_old_key(struct http_call *call, const struct gate_scope
 	return HX_OK;
 }
 
+/* What the query names in the place of a segment (api_run_key.c) says whom the request is about, as its path does. */
+static enum hx_code address_in_query(struct http_call *call, struct gate_scope *scope, struct hx_error *err)
+{
+	const char *with = call->route->with;
+
+	if (!with)
+		return HX_OK;
+	scope->parts_n = 1;
+	scope->parts[0].name = slice_str(with);
+	scope->parts[0].present = true;
+	return query_get(&call->query, with, err, &scope->parts[0].value);
+}
+
 static enum hx_code make_claim(struct http_call *call, struct slice key, struct hx_error *err,
 			       struct hx_gate_claim *ret_claim, struct slice *ret_old)
 {
@@ -445,8 +458,10 @@ static enum hx_code make_claim(struct http_call *call, struct slice key, struct 
 		.method = call->request->wire.method,
 		.path = call->request->wire.path,
 	};
-	enum hx_code code = HX_OK;
+	enum hx_code code = address_in_query(call, &scope, err);
 
+	if (code)
+		return code;
 	memcpy(space + 4, workspace.p, workspace.n); /* admitted: at most ENTITY_NAME_MAX */
 	*ret_claim = (struct hx_gate_claim){.lease_ms = API_GATE_LEASE_MS, .ttl_ms = API_GATE_TTL_MS};
 	gate_record_key(&scope, key, ret_claim->key);

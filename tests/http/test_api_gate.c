@@ -96,6 +96,26 @@ static void test_key_counts_for_its_workspace_and_path(void **state)
 	scene_stop(scene, 0);
 }
 
+/* Whom the query names in the place of a segment is another one. */
+static void test_key_counts_for_the_run_that_the_query_names(void **state)
+{
+	struct scene *scene = *state;
+	char a[40];
+
+	scene_define(scene, "rest", "{'workflow':'rest','kind':'run','steps':[{'name':'a','type':'approval'}]}");
+	begin(scene, 1);
+	scene_must(scene, 0, "POST", "/api/v1/workflow-runs", "{'definitionId':'rest','idempotencyKey':'a'}", 201, "");
+	scene_must(scene, 0, "POST", "/api/v1/workflow-runs", "{'definitionId':'rest','idempotencyKey':'b'}", 201, "");
+	must(scene, "POST", "/api/v1/workflow-runs/by-key/rest/pause?key=a", "k", "{}", 200, "", "created");
+	snprintf(a, sizeof a, "%s", reply_text(&scene->last, "id"));
+	must(scene, "POST", "/api/v1/workflow-runs/by-key/rest/pause?key=a", "k", "{}", 200, "", "replayed");
+	must(scene, "POST", "/api/v1/workflow-runs/by-key/rest/pause?key=b", "k", "{}", 200, "", "created");
+	assert_string_not_equal(reply_text(&scene->last, "id"), a);
+	must(scene, "POST", "/api/v1/workflow-runs/by-key/rest/pause?key=a&key=b", "k", "{}", 400, "VALIDATION_ERROR",
+	     "");
+	scene_stop(scene, 0);
+}
+
 /* Another requester is told nothing but that: neither what was answered nor whether the body is the same. */
 static void test_key_of_another_requester_is_refused(void **state)
 {
@@ -354,6 +374,7 @@ int main(void)
 		ON_BOTH(test_create_is_replayed_to_the_byte),
 		ON_BOTH(test_large_answer_is_replayed),
 		ON_SQLITE(test_key_counts_for_its_workspace_and_path),
+		ON_BOTH(test_key_counts_for_the_run_that_the_query_names),
 		ON_SQLITE(test_key_of_another_requester_is_refused),
 		ON_SQLITE(test_malformed_key_runs_nothing),
 		ON_BOTH(test_error_is_not_kept),
