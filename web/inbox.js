@@ -80,7 +80,7 @@ function Items({ of: batch, settled, done, closed }) {
 }
 
 function Item({ item, settled, done, closed }) {
-	return html`<article class="item ${settled ? "settled" : SEVERE.has(item.kind) ? "severe" : ""}" data-kind=${item.kind} tabindex="-1">
+	return html`<article class="item ${settled ? "settled" : SEVERE.has(item.kind) ? "severe" : ""}" data-kind=${item.kind} data-id=${item.request?.key ?? item.id} tabindex="-1">
 		<header>
 			<span class="kind">${KINDS[item.kind] || item.kind}</span>
 			<span class="place">${item.workflow && html`<a href=${link`workflows/${item.workflow}`}><${Text} of=${item.workflow} /></a>`}${item.step && item.kind !== "late_schedule" && html`${item.workflow && html`<span class="sep">›</span>`}<${Text} of=${item.step} />`}</span>

@@ -78,8 +78,8 @@ def done(page, *args, **more):
 
 
 def inbox_item(page, id):
-	"""The card of this subject gets a mark that a selector finds."""
+	"""A selector that finds the card of this subject, whichever element it is by then: another order or filter draws all of them anew."""
 	at(page, "")
-	page.js("document.getElementById('card')?.removeAttribute('id')")
-	page.until(f"(c => c && (c.id = 'card', true))([...document.querySelectorAll('article.item')].find(a => a.textContent.includes({json.dumps(id)})))", f"{id} in the inbox")
-	return "#card"
+	card = f'article.item[data-id="{id}"]'
+	page.until(f"location.hash == '#/' && document.querySelector({json.dumps(card)})", f"{id} in the inbox")
+	return card
