@@ -127,22 +127,29 @@ function Step({ run, step, place, to, tries }) {
 	</div>`;
 }
 
-// Each time that a node took the run it got a higher fence: what an older one still writes is refused.
+// Each time that a node, or a worker of a function, took the run it got a higher fence: what an older one still writes is refused.
 function leases(rows) {
 	const taken = [];
 	let fence = 0;
 	for (const r of rows) {
-		if (Number(r.fence) > fence) taken.push({ fence: String(r.fence), at: r.time, by: r.node, again: taken.length > 0 && r.from === "RUNNING" });
+		if (Number(r.fence) > fence) taken.push({ fence: String(r.fence), at: r.time, by: r.worker || r.node, node: r.node, again: taken.length > 0 && r.from === "RUNNING" });
 		fence = Math.max(fence, Number(r.fence));
 	}
 	return taken;
 }
 
 function Leases({ of, place }) {
-	const again = of.filter((l) => l.again).length;
-	return html`<div class="step leases"><div class="step-line"><span class="step-name">leases</span><span class="quiet">${of.length === 1 ? "taken once" : `taken ${of.length} times`}${again > 0 && html`, <strong>${again} taken over</strong>`}</span>
-		<span class="track">${of.map((l) => html`<i key=${l.fence} class="taken ${l.again ? "again" : ""}" style=${{ left: `${place(Date.parse(l.at))}%` }} title=${`fence ${l.fence}: ${l.again ? "taken over" : "taken"} by ${l.by}, ${l.at}`}></i>`)}</span>
+	const again = of.filter((l) => l.again).length, by = [...new Set(of.map((l) => l.by))];
+	return html`<div class="step leases"><div class="step-line"><span class="step-name">leases</span><span class="quiet" title=${by.join(", ")}>${of.length === 1 ? "taken once" : `taken ${of.length} times`}${by.length > 1 && `, by ${by.length}`}${again > 0 && html`, <strong>${again} taken over</strong>`}</span>
+		<span class="track">${of.map((l) => html`<i key=${l.fence} class="taken ${l.again ? "again" : ""}" style=${{ left: `${place(Date.parse(l.at))}%` }} title=${`fence ${l.fence}: ${l.again ? "taken over" : "taken"} by ${l.by}${l.by === l.node ? "" : ` through ${l.node}`}, ${l.at}`}></i>`)}</span>
 		<span class="took">fence ${of[of.length - 1].fence}, <${Text} of=${of[of.length - 1].by} /></span></div></div>`;
+}
+
+// The step is at a worker: its job has the queue, and who has leased it.
+function AtWorker({ job }) {
+	const { data: j } = useLoad(`jobs/${job}`);
+	return html`<div class="step leases"><div class="step-line"><span class="step-name">at a worker</span><${Id} of=${job} label="its job" /><span></span>
+		<span class="took">${j && (j.owner ? html`leased by <${Text} of=${j.owner} />` : html`${j.status === "RUNNING" ? "running" : "waits"} in <${Text} of=${j.queue} />`)}</span></div></div>`;
 }
 
 function Waterfall({ run }) {
@@ -155,6 +162,7 @@ function Waterfall({ run }) {
 	return html`<section><h2>Steps</h2><div class="waterfall">
 		${queued > 0 && html`<div class="step dim queued"><div class="step-line"><span class="step-name">queued</span><span></span><span class="track"><i class="bar waits" style=${{ left: "0%", width: `${Math.max(place(Date.parse(run.startedAt)), 0.6)}%` }}></i></span><span class="took">${span(queued)}</span></div></div>`}
 		${run.steps.map((step) => html`<${Step} key=${step.name} run=${run} step=${step} place=${place} to=${to} tries=${said(step.name)} />`)}
+		${run.job && html`<${AtWorker} job=${run.job} />`}
 		${taken.length > 0 && html`<${Leases} of=${taken} place=${place} />`}
 		${cuts.length > 0 && html`<div class="step leases"><div class="step-line"><span class="step-name">drawn shorter</span><span></span><span class="track cuts">${cuts.map((c) => html`<i key=${c.start} style=${{ left: `${c.left}%`, width: `${c.share}%` }} title="a stretch in which nothing else begins or ends"><span>${span(c.end - c.start)}</span></i>`)}</span><span class="took"></span></div></div>`}
 	</div></section>`;

@@ -577,7 +577,7 @@ export function History({ subject }) {
 		<tbody>${data.items.map((r) => html`<tr key=${r.seq} data-row=${r.seq}><td class="n">${r.seq}</td><td><${Time} of=${r.time} /></td>
 			<td><${Text} of=${r.from || "–"} /> → <${Text} of=${r.to} /></td><td class="n" data-name="version">${String(r.version)}</td><td class="n" data-name="fence">${String(r.fence)}</td>
 			${noted && html`<td data-name="by"><${Text} of=${r.by || r.requester || ""} /></td><td class="wrap">${r.step && html`<code><${Text} of=${r.step} /></code> `}<${Long} of=${r.reason || ""} most=${300} /></td>`}
-			<td data-name="node"><${Text} of=${r.node} /></td><td data-name="hash"><code title=${r.hash}>${r.hash.slice(0, 10)}</code></td></tr>`)}</tbody>
+			<td data-name="node"><${Text} of=${r.node} />${r.worker && html` for <${Text} of=${r.worker} />`}</td><td data-name="hash"><code title=${r.hash}>${r.hash.slice(0, 10)}</code></td></tr>`)}</tbody>
 	</table></div>
 	<${Proof} subject=${subject} />
 	${(cursor || data.cursor) && html`<div class="pager">${cursor && html`<button class="button" onClick=${() => set_cursor(null)}>from the beginning</button>`}${data.cursor && html`<button class="button" onClick=${() => set_cursor(data.cursor)}>later ones</button>`}</div>`}`;

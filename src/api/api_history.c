@@ -63,7 +63,7 @@ static void history_build(struct api_query *query, struct unit *unit)
 		build_of_entity(query, unit);
 }
 
-enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH, STEP, REQUESTER, REASON, BY, OUTPUT };
+enum { SEQ, FROM, TO, VERSION, FENCE, OP, NODE, AT, HASH, STEP, REQUESTER, REASON, BY, OUTPUT, WORKER };
 
 const struct row_member api_history_members[] = {
 	{"seq", ROW_INT, .at = SEQ},
@@ -80,6 +80,7 @@ const struct row_member api_history_members[] = {
 	{"reason", ROW_TEXT, .at = REASON},
 	{"by", ROW_TEXT, .at = BY},
 	{"output", ROW_JSON, .at = OUTPUT},
+	{"worker", ROW_TEXT, .at = WORKER},
 	{.name = NULL},
 };
 

@@ -9,15 +9,25 @@
 
 /* What a run shows of itself, whether it was read whole or is one of a list. */
 struct run_shown {
-	const struct run_row *row; /* NULL: of a list, which shows neither state nor steps */
+	const struct run_row *row; /* NULL: of a list, which shows neither owner nor state nor steps */
 	int64_t subject, version, definition_version;
 	struct slice status, workflow, step, input, output, error, key;
 	int64_t created_at, started_at, completed_at, updated_at;
 	int64_t parent, parent_n; /* 0: it has none */
 	struct slice parent_step;
 	int64_t restart_of, restarted_by; /* 0: none */
+	int64_t job;                      /* that carries its step out; 0: none, or it is of a list */
 	struct slice attributes;
 };
+
+/* The node that carries its step out, or the worker that has the turn of a function. */
+static void add_owner(struct strbuf *text, const void *shown)
+{
+	const struct run_row *row = ((const struct run_shown *)shown)->row;
+
+	if (row)
+		json_more_text(text, "owner", row->owned ? row->owner : slice_of(NULL, 0));
+}
 
 static void add_state(struct strbuf *text, const void *shown)
 {
@@ -52,6 +62,8 @@ static const struct row_member members[] = {
 	{"definitionId", ROW_TEXT, AT(workflow)},
 	{"definitionVersion", ROW_INT, AT(definition_version)},
 	{"currentStep", ROW_TEXT, AT(step)},
+	{"owner", ROW_OWN, .add = add_owner},
+	{"job", ROW_ID, AT(job), .prefix = "job"},
 	ROW_SAME(JSON, input),
 	{"state", ROW_OWN, .add = add_state},
 	ROW_SAME(JSON, output),
@@ -257,6 +269,7 @@ void run_json_add(const struct run_row *row, struct strbuf *text)
 		.parent_step = row->parent_step,
 		.restart_of = row->restart_of,
 		.restarted_by = row->restarted_by,
+		.job = row->job,
 		.attributes = row->attributes,
 		.created_at = row->created_at,
 		.started_at = row->started_at,

@@ -145,9 +145,9 @@ static const struct view *const head = &(const struct view){
 	.cells = CELLS(
 		{"run", "{id}"},
 		{"workflow", "{definitionId}[{?definitionVersion}, definition {definitionVersion}|, a function]"},
-		{"status", "{status}, version {version}"}, {"key", "{idempotencyKey}"}, {"created", "{createdAt}"},
-		{"started", "{startedAt}"}, {"ended", "{completedAt}"}, {"input", "{input}"}, {"output", "{output}"},
-		{"error", ERROR_TEXT}),
+		{"status", "{status}, version {version}"}, {"owner", "{owner}"}, {"key", "{idempotencyKey}"},
+		{"created", "{createdAt}"}, {"started", "{startedAt}"}, {"ended", "{completedAt}"},
+		{"input", "{input}"}, {"output", "{output}"}, {"error", ERROR_TEXT}),
 };
 
 enum hx_code run_print_picture(struct client *client, struct json run, struct hx_error *err)

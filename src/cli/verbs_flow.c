@@ -62,7 +62,7 @@
 #define CLAIM_WORDS "{claim/step} by {claim/requester}"
 #define HISTORY \
 	LIST({"SEQ", "{seq}"}, {"FROM", "{from}"}, {"TO", "{to}"}, {"VERSION", "{version}"}, {"FENCE", "{fence}"}, \
-	     {"TIME", "{time}"}, {"NODE", "{node}"})
+	     {"TIME", "{time}"}, {"NODE", "{node}[ for {worker}]"})
 
 #define OPTION_STATUS(all) \
 	OPTION("status", "STATUS", "only those in this status [default: any]", TO(QUERY), .words = all)

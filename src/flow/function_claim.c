@@ -62,7 +62,7 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittti", "ii",
 		  " head = hx_link(s.head, s.id, s.seq + 1, c.was, " TO ", s.version + 1, s.fence + 1, ?8, ?6, ?10)"
 		  " FROM chosen c WHERE s.id = c.id AND c.before < ?5"
 		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head, c.lease_ms),"
-		  " told AS (" INTO_HISTORY " SELECT id, seq, was, status, version, fence, op, ?10, updated_at, head FROM won),"
+		  " told AS (" INTO_HISTORY_WORKER " SELECT id, seq, was, status, version, fence, op, ?10, updated_at, head, ?9 FROM won),"
 		  " begun AS (UPDATE hx_run r SET started_at = coalesce(r.started_at, ?6) FROM won w WHERE r.subject = w.id RETURNING r.subject),"
 		  " taken AS (UPDATE hx_function f SET worker = ?9, lease_ms = w.lease_ms, revision = f.revision + 1, turn_at = NULL, awaits = NULL,"
 		  " any_of = 0, turn_version = coalesce(f.version, (SELECT r->>1 FROM json_array_elements(?11::json) AS t(r)"
@@ -499,7 +499,7 @@ static void add_claim(const struct function_claim *c, struct unit *unit, struct 
 	UNIT_ADD(unit, only ? UNIT_VERDICT : UNIT_ANY, &stmt_claim, db_text(rq->workspace), db_text(names),
 		 db_text(c->pairs), db_int(rq->max - (int64_t)c->n), db_int(INPUTS_BYTES_MAX), at, lease, op, worker,
 		 node, db_text(c->rows), db_int(only));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at, worker);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, worker, lease, db_text(c->rows));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_started, at);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_begin, worker, lease, db_text(c->rows));

@@ -100,8 +100,8 @@ DB_STMT(stmt_claim, "job_claim", "ttiiiiitti", "itttiiit",
 		  " seq = s.seq + 1, fence = s.fence + 1, owner = ?8, until = hx_now_ms() + ?6,"
 		  " head = hx_link(s.head, s.id, s.seq + 1, c.was, 'RUNNING', s.version + 1, s.fence + 1, ?7, ?5, ?9) FROM chosen c WHERE s.id = c.id AND c.before < ?4"
 		  " RETURNING s.id, s.seq, c.was, s.status, s.version, s.fence, s.op, s.updated_at, s.head, s.until, c.place),"
-		  " told AS (" INTO_HISTORY
-		  " SELECT id, seq, was, status, version, fence, op, ?9, updated_at, head FROM won),"
+		  " told AS (" INTO_HISTORY_WORKER
+		  " SELECT id, seq, was, status, version, fence, op, ?9, updated_at, head, ?8 FROM won),"
 		  " begun AS (UPDATE hx_job j SET due_at = NULL, attempt = j.attempt + 1 FROM won w WHERE j.subject = w.id"
 		  " RETURNING j.subject, j.queue, j.payload, j.effect_key, j.attempt, w.fence, w.until, w.place,"
 		  " " TRACE_OF_RUN " AS trace)"
@@ -285,7 +285,7 @@ void job_claim_add(const struct job_claim *c, struct unit *unit, struct slice qu
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_claim, db_text(rq->workspace), db_text(queues),
 		 db_int(rq->max - (int64_t)c->n), db_int(JOB_CLAIM_BYTES_MAX - c->bytes), at, lease, op, owner, node,
 		 db_int(only));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at, owner);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, owner, lease);
 	unit_add(unit, UNIT_ANY, &stmt_start, 0, NULL);
 	unit_add(unit, UNIT_ANY, &stmt_forget, 0, NULL);

@@ -26,7 +26,10 @@
 	" SELECT " id ", " kind ", " status ", 1, " op ", 0, " at ", 1,"                                               \
 	" hx_link(NULL, " id ", 1, '', " status ", 1, 0, " op ", " at ", " node ")"
 
-#define INTO_HISTORY "INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+#define INTO_HISTORY INTO_HISTORY_AND("")
+#define INTO_HISTORY_AND(more)                                                                                         \
+	"INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash" more ")"
+#define INTO_HISTORY_WORKER INTO_HISTORY_AND(", worker") /* of a claim by one */
 
 /* Both forms of a change of status: the set form writes the history row too, from what the change returns. The columns are the
  * first ones of subject_told. */
@@ -45,16 +48,16 @@ extern const struct db_stmt subject_history, subject_told;
  * A claim of many at once on SQLite, which has no UPDATE … RETURNING into another statement: its ids stand in hx_ids, and three
  * statements go over them. PostgreSQL does it in the one that picks them.
  *
- * tell    ?1 op   ?2 node   ?3 now
+ * tell    ?1 op   ?2 node   ?3 now   ?4 owner
  * move    ?1 op   ?2 now   ?3 owner   and from ?4 on what the lease is made of (its types: lease_in)
  *
  * `to` is the status and `lease` the ms, both SQL about the subject s.
  */
 /* clang-format off */
 #define CLAIMED_STMTS(name, to, lease_in, lease)                                                                       \
-	DB_STMT(stmt_tell, name "_tell", "iti", "",                                                                    \
-		INTO_HISTORY " SELECT s.id, s.seq + 1, s.status, " to ", s.version + 1, s.fence + 1, ?1, ?2, ?3,"      \
-		" hx_link(s.head, s.id, s.seq + 1, s.status, " to ", s.version + 1, s.fence + 1, ?1, ?3, ?2)"          \
+	DB_STMT(stmt_tell, name "_tell", "itit", "",                                                                   \
+		INTO_HISTORY_WORKER " SELECT s.id, s.seq + 1, s.status, " to ", s.version + 1, s.fence + 1, ?1, ?2, ?3,"      \
+		" hx_link(s.head, s.id, s.seq + 1, s.status, " to ", s.version + 1, s.fence + 1, ?1, ?3, ?2), ?4"      \
 		" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id",                                               \
 		.pg_sql = "");                                                                                         \
 	DB_STMT(stmt_move, name "_move", "iit" lease_in, "",                                                           \

@@ -114,14 +114,21 @@ def steps_of_workers_are_asked(page, scene, world):
 
 
 def a_function(page, scene):
-	"""Its entries say what they are, and nothing tells of a definition that it does not have."""
-	run = scene.start("greet", "greet-2")
-	(turn,) = until(lambda: scene.ask("POST", "functions/claim", {"worker": "w", "functions": [{"name": "greet", "version": "2"}], "waitMs": 0})["turns"], "its turn")
+	"""Its entries say what they are, its leases whose they were, and nothing tells of a definition that it does not have."""
+	run, other = scene.start("greet", "greet-2"), "<i>w</i> 2"
+	claim = lambda worker: until(lambda: scene.ask("POST", "functions/claim", {"worker": worker, "functions": [{"name": "greet", "version": "2"}], "waitMs": 0})["turns"], "its turn")[0]
+	turn = claim(other)
+	scene.ask("POST", f"functions/runs/{run}/journal", {"worker": other, "fence": turn["fence"], "seq": turn["seq"], "end": {"state": "released"}})
+	turn = claim("w")
 	awaits = [{"kind": "child", "name": f"box {n}", "n": 0} for n in range(3)]
 	scene.ask("POST", f"functions/runs/{run}/journal", {"worker": "w", "fence": turn["fence"], "seq": turn["seq"],
 		"entries": [{"kind": "sleep", "name": "rest", "n": 0, "forMs": 3600000}] + [{**a, "workflow": "hire", "input": {}} for a in awaits], "end": {"state": "suspended", "awaits": awaits}})
 	at(page, f"runs/{run}")
 	page.until("document.querySelectorAll('.waterfall .step-name small').length == 4", "what each of them is")
+	leases = page.until("(r => r?.innerText.includes('taken') && [r.innerText, ...[...r.querySelectorAll('.taken')].map(e => e.title)])(document.querySelector('.leases'))", "who had its turns")
+	assert "taken 2 times, by 2" in leases[0] and leases[0].endswith("fence 2, w"), leases
+	assert leases[1].startswith(f"fence 1: taken by {other} through ") and leases[2].startswith("fence 2: taken by w through "), leases
+	assert page.js("[...document.querySelectorAll('.history [data-name=node]')].map(e => (/ for (.*)/.exec(e.textContent) || [])[1])") == [None, other, None, "w", None], "as its history has it"
 	assert page.js("[...document.querySelectorAll('.step-name')].find(e => e.textContent.startsWith('rest')).textContent") == "rest sleep"
 	page.until("[...document.querySelectorAll('main table td:nth-child(2)')].map(e => e.textContent).filter(t => /^box/.test(t)).join() == 'box 0,box 1,box 2'", "its children, as they were begun")
 	assert page.js("[...document.querySelectorAll('.facts dt')].some(e => e.textContent == 'function')") and not page.js("/definition 0/.test(document.body.innerText)")

@@ -19,11 +19,12 @@ def test_what_is_polled_for_can_be_started(scene):
 		"run": run, "function": w.function, "version": "1", "key": w.function, "fence": 1, "seq": 0, "input": {"a": 1}, "attempt": 1,
 		"from": 0, "journal": [], "more": False, "cancelled": False}, turn
 	assert turn["retry"]["maxAttempts"] == 3 and w.poll()["turns"] == []
-	assert scene.status(w) == "RUNNING" and scene.why(w) == "RUN_CLAIMED"
+	assert scene.status(w) == "RUNNING" and scene.why(w) == "RUN_CLAIMED" and scene.show(w)["owner"] == w.name
 	assert w.write(end={"state": "completed", "output": {"b": 2}})["leaseUntil"] is None
 	done = scene.show(w)
 	assert done["status"] == "COMPLETED" and done["output"] == {"b": 2} and done["completedAt"] and done["definitionId"] == w.function
-	assert [h["to"] for h in scene.hapax.json("GET", f"{RUNS}/{run}/history")["items"]] == ["PENDING", "RUNNING", "COMPLETED"]
+	assert [(h["to"], h["worker"]) for h in scene.hapax.json("GET", f"{RUNS}/{run}/history")["items"]] == [("PENDING", None), ("RUNNING", w.name), ("COMPLETED", None)]
+	assert done["owner"] is None and [e["worker"] for e in scene.hapax.json("GET", f"/api/v1/evidence/{run}")["history"]] == [None, w.name, None]
 
 
 def test_a_definition_of_another_kind_wins(dir):

@@ -6,7 +6,7 @@ static void test_workers_carry_out_the_steps_of_a_run(void **state)
 	struct scene *scene = *state;
 	const struct reply *r = &scene->last;
 	struct claimed job;
-	char id[64], key[200];
+	char id[64], key[200], path[200];
 
 	begin(scene);
 	run_create_id(scene, "{'definitionId':'order','input':{'sku':9007199254740993}}", id);
@@ -20,6 +20,12 @@ static void test_workers_carry_out_the_steps_of_a_run(void **state)
 	assert_string_equal(reply_text(r, "status"), "RUNNING");
 	assert_string_equal(reply_text(r, "steps.0.status"), "RUNNING");
 	run_why(scene, id, "attempt 1 is with \"w\"");
+	run_show(scene, id);
+	assert_string_equal(reply_text(r, "job"), job.id);
+	snprintf(path, sizeof path, "/api/v1/history/%s", job.id);
+	scene_must(scene, 0, "GET", path, NULL, 200, "");
+	assert_string_equal(reply_text(r, "items.0.worker"), "null");
+	assert_string_equal(reply_text(r, "items.1.worker"), "w");
 	/* It is tried again by the step's own policy, with the same key. */
 	settle(scene, &job, "fail", "w", job.fence, ",'error':'not now'", 200, "");
 	assert_string_equal(reply_text(r, "status"), "RETRYING");
