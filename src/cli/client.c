@@ -358,7 +358,7 @@ static enum wire_verdict read_piece(struct reading *r, struct slice in, struct s
 static enum wire_verdict client_receive(struct link *link, struct mono_time deadline, struct reading *r,
 					struct strbuf *answer, struct wire_error *err)
 {
-	static char piece[PIECE_BYTES];
+	char piece[PIECE_BYTES];
 	enum wire_verdict verdict = WIRE_MORE;
 
 	while (verdict == WIRE_MORE && !answer->failed) {

@@ -45,7 +45,7 @@ void question_end(struct client *client)
 
 static enum hx_code question_read_all(FILE *file, const char *name, struct strbuf *out, struct hx_error *err)
 {
-	static char piece[PIECE_BYTES];
+	char piece[PIECE_BYTES];
 	size_t n;
 
 	while (!out->failed && (n = fread(piece, 1, sizeof piece, file)) > 0)
