@@ -13,7 +13,6 @@
 
 #define FILE_BYTES_MAX (16u << 20)
 #define PIECE_BYTES 65536
-#define DIGITS_MAX 18 /* of a number that cannot overflow */
 
 /* One value, and what it is called where it is wrong. */
 struct given {
@@ -110,10 +109,11 @@ static bool read_number(const char *text, bool negative_allowed, int64_t *ret)
 	const char *digits = text + (negative_allowed && text[0] == '-');
 	size_t n = strspn(digits, "0123456789");
 
-	if (n == 0 || n > DIGITS_MAX || digits[n])
+	if (n == 0 || digits[n])
 		return false;
+	errno = 0;
 	*ret = strtoll(text, NULL, 10);
-	return true;
+	return errno == 0;
 }
 
 /* In digits alone, so that nobody has to know what 1e3 or 5.0 would have meant. */

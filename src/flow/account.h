@@ -17,8 +17,8 @@
 #include "flow/subject.h"
 #include "task/task.h"
 
-#define ACCOUNT_AMOUNT_MAX INT64_C(1000000000000000)    /* of one entry */
-#define ACCOUNT_BALANCE_MAX (ACCOUNT_AMOUNT_MAX * 1000) /* beyond it nobody credits; what is given back still fits */
+#define ACCOUNT_AMOUNT_MAX INT64_C(1000000000000000000) /* of one entry */
+#define ACCOUNT_BALANCE_MAX ACCOUNT_AMOUNT_MAX          /* beyond it nobody credits; what is given back still fits */
 #define ACCOUNT_OWN_KEY '/'                             /* how keys that the engine makes begin; users' may not */
 
 int64_t account_kind(void);

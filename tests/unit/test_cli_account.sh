@@ -9,16 +9,16 @@ result the_server_is_there
 balance() { "$hapax" account show "$1" --json | grep -q "\"balance\":$2,"; } # account, what it has
 time='[0-9-]{10}T[0-9:.]{12}Z'
 
-exits 0 account create alice && is out "alice: balance 0" && silent err && exits 0 account create bob --balance 1000000000000000 && is out "bob: balance 1000000000000000"
+exits 0 account create alice && is out "alice: balance 0" && silent err && exits 0 account create bob --balance 1000000000000000000 && is out "bob: balance 1000000000000000000"
 result create
 exits 5 account create alice --balance 7 && silent out && complains "exists already" && complains "(409 ALREADY_EXISTS)" && balance alice 0
 result an_id_is_taken_once
 bad=
-for text in 1000000000000001 99999999999999999999 1.0 1e3 +1 0x1 x "1 " " 1"; do
-	exits 2 account create carol "--balance=$text" && silent out && complains "the balance is a whole number of the smallest unit, from 0 to 1000000000000000, not" || bad="$bad $text"
+for text in 1000000000000000001 99999999999999999999 1.0 1e3 +1 0x1 x "1 " " 1"; do
+	exits 2 account create carol "--balance=$text" && silent out && complains "the balance is a whole number of the smallest unit, from 0 to 1000000000000000000, not" || bad="$bad $text"
 done
-for text in 0 00 1000000000000001 1.0 1e3 x; do
-	exits 2 account credit alice "$text" --key k && silent out && complains "the amount is a whole number of the smallest unit, from 1 to 1000000000000000, not $text" || bad="$bad $text"
+for text in 0 00 1000000000000000001 1.0 1e3 x; do
+	exits 2 account credit alice "$text" --key k && silent out && complains "the amount is a whole number of the smallest unit, from 1 to 1000000000000000000, not $text" || bad="$bad $text"
 done
 [ -z "$bad" ] || echo "taken, or not told:$bad"
 [ -z "$bad" ] && exits 4 account show carol && balance alice 0
@@ -37,7 +37,7 @@ result another_amount_under_the_key
 exits 2 account credit alice 5 && complains "account credit wants --key KEY" && ! complains needed && exits 0 account credit --help && says "has no effect; needed" && exits 2 account credit alice 5 --key /mine && complains "must not begin with" &&
 	exits 2 account credit alice 5 --key "" && exits 4 account credit nobody 5 --key k && complains "there is no such account" && balance alice 26
 result a_credit_wants_a_key_and_an_account
-exits 2 account credit bob 1000000000000000 --keey k && complains "did you mean --key?" && exits 2 account crdit alice 1 --key k && complains 'did you mean "account credit"?'
+exits 2 account credit bob 1000000000000000000 --keey k && complains "did you mean --key?" && exits 2 account crdit alice 1 --key k && complains 'did you mean "account credit"?'
 result the_nearest_is_named
 exits 69 account credit alice 5 --key k9 --server http://127.0.0.1:1 && silent out && balance alice 26
 result without_a_server
@@ -51,7 +51,7 @@ result ledger
 exits 0 account ledger alice --limit 3 && lines 5 && says "there are more: --cursor '3'" && exits 0 account ledger alice --limit 3 --cursor 3 && lines 2 && says_like '^4 .* pay-3$'
 result ledger_in_pages
 
-exits 0 account list && [ "$(tr -s ' ' <out | cut -d ' ' -f 1,2 | paste -sd,)" = "ID BALANCE,alice 26,bob 1000000000000000" ] && says_like "^alice +26 +$time\$" &&
+exits 0 account list && [ "$(tr -s ' ' <out | cut -d ' ' -f 1,2 | paste -sd,)" = "ID BALANCE,alice 26,bob 1000000000000000000" ] && says_like "^alice +26 +$time\$" &&
 	exits 0 account list --json && says_like '^\{"items":\[\{"id":"alice",.*\],"cursor":null\}$'
 result list
 exits 0 account create "a b/ä'" --workspace own && exits 2 account create "$(printf 'c\033[31m')" --workspace own && exits 0 account create z --workspace own &&
