@@ -58,11 +58,8 @@ DB_STMT(stmt_no_winner, "run_no_winner", "i", "", "UPDATE hx_run SET winner = NU
 DB_STMT(stmt_ask_all, "run_children_ask_all", "it", "",
 	ASK);
 
-/* One that comes to its end before it has heard that it is to be cancelled is still to be: its parent may not look again. */
-#define UNHEARD "asked = 'cancel' AND ?2 <> '" CHILD_CANCELLED "'" /* mutant: cancel-unheard -> #define UNHEARD "1 = 0" */
-DB_STMT(stmt_ended, "run_child_ended", "it", "",
-	"UPDATE hx_run SET child = CASE WHEN " UNHEARD " THEN child ELSE ?2 END,"
-	" asked = CASE WHEN " UNHEARD " THEN asked END{from} WHERE subject = ?1");
+#define UNHEARD CHILD_UNHEARD("?2") /* mutant: cancel-unheard -> #define UNHEARD "1 = 0" */
+DB_STMT(stmt_ended, "run_child_ended", "it", "", "UPDATE hx_run SET " CHILD_SEEN("?2", UNHEARD) "{from} WHERE subject = ?1");
 
 /* Whose child it is says its row: a restart may have passed it on. */
 #define PARENT_ROW "{from} WHERE subject = (SELECT c.parent FROM hx_run c WHERE c.subject = ?1)"
@@ -97,30 +94,41 @@ DB_STMT(stmt_no_more, "run_children_guard", "i", "i",
 	" AND NOT " RUN_IS_STOPPED("r.parent") /* mutant: made-under-cancel -> " AND r.parent IS NOT NULL" */
 );
 
-/* The one that the others were stopped for, if it can be told. */
-#define FAILED_KIDS KIDS " AND k.child IN ('failed', 'cancelled')"
-#define FAILED_ONE                                                                                                     \
-	"coalesce((SELECT min(k.parent_n)" FAILED_KIDS " AND coalesce(k.error, '') NOT LIKE '{\"code\":\"SIBLING_FAILED\"%'),"    \
-	" (SELECT min(k.parent_n)" FAILED_KIDS "))"
+/*
+ * What the index of the ended ones has, in its own words; the two of one state that are furthest apart. Not min() and max(): without
+ * statistics PostgreSQL takes these of all rows there are, and a map with 10,000 children is looked at every 64 of them.
+ */
+#define ENDED(how) KIDS " AND k.child <> 'open' AND k.child = '" how "'"
+#define FIRST_OF(rows) "(SELECT k.parent_n" rows " ORDER BY k.parent_n LIMIT 1)"
+#define LAST_OF(rows) "(SELECT k.parent_n" rows " ORDER BY k.parent_n DESC LIMIT 1)"
+#define LEAST(a, b) "(SELECT min(e.n) FROM (SELECT " a " AS n UNION ALL SELECT " b ") e)"
 
-#define LAST_THAT_IS(how) "SELECT max(k.parent_n) AS n" KIDS " AND k.child = '" how "'"
+/* The one that the others were stopped for, if it can be told. */
+#define NO_SIBLING " AND coalesce(k.error, '') NOT LIKE '{\"code\":\"SIBLING_FAILED\"%'"
+#define FAILED_ONE                                                                                                     \
+	"coalesce(" LEAST(FIRST_OF(ENDED("failed") NO_SIBLING), FIRST_OF(ENDED("cancelled") NO_SIBLING)) ", "             \
+	LEAST(FIRST_OF(ENDED("failed")), FIRST_OF(ENDED("cancelled"))) ")"
+
+#define OPEN KIDS " AND k.child = 'open'"
 
 DB_STMT(stmt_count, "run_children_count", "iti", "iiiiii",
-	"SELECT (SELECT coalesce(max(k.parent_n) + 1, 0)" KIDS "),"
-	" (SELECT count(*)" KIDS " AND k.child = 'open'),"
+	"SELECT coalesce(" LAST_OF(KIDS) " + 1, 0),"
+	" (SELECT count(*)" OPEN "),"
 	" " FAILED_ONE ","
 	" (SELECT p.winner FROM hx_run p WHERE p.subject = ?1),"
-	" (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done' AND ?3 = 1),"
-	" (SELECT max(s.n) FROM (" LAST_THAT_IS("open") " UNION ALL " LAST_THAT_IS("done") " UNION ALL " LAST_THAT_IS("failed") ") s)");
+	" (SELECT coalesce(sum(length(k.output)), 0)" ENDED("done") " AND ?3 = 1),"
+	" (SELECT max(e.n) FROM (SELECT " LAST_OF(OPEN) " AS n UNION ALL SELECT " LAST_OF(ENDED("done"))
+	" UNION ALL SELECT " LAST_OF(ENDED("failed")) ") e)");
 
 /* Single ones are found by their numbers, however many there are. */
 #define ROW_OF_KID "SELECT k.parent_n, k.child, k.output, k.error, k.completed_at" KIDS
 DB_STMT(stmt_rows, "run_children_rows", "itiii", "ittti",
-	ROW_OF_KID " AND k.parent_n IN (SELECT " FAILED_ONE " UNION ALL SELECT max(k.parent_n)" KIDS " AND ?3 = 1)"
+	ROW_OF_KID " AND k.parent_n = " FAILED_ONE
+	" UNION ALL " ROW_OF_KID " AND ?3 = 1 AND k.parent_n = " LAST_OF(KIDS) " AND k.parent_n <> coalesce(" FAILED_ONE ", -1)"
 	" UNION ALL " ROW_OF_KID " AND k.parent_n <> coalesce(" FAILED_ONE ", -1)"
-	" AND ?3 >= 2 AND NOT EXISTS (SELECT 1" KIDS " AND k.child = 'open') AND (?3 = 3"
-	" OR ((SELECT max(k.parent_n)" KIDS ") + 1 >= ?4"
-	" AND (SELECT coalesce(sum(length(k.output)), 0)" KIDS " AND k.child = 'done') <= ?5))"
+	" AND ?3 >= 2 AND NOT EXISTS (SELECT 1" OPEN ") AND (?3 = 3"
+	" OR (" LAST_OF(KIDS) " + 1 >= ?4"
+	" AND (SELECT coalesce(sum(length(k.output)), 0)" ENDED("done") ") <= ?5))"
 	" ORDER BY 1");
 
 /* ?2: the name that a step has for its children. */
@@ -194,20 +202,28 @@ void run_children_ask_all(struct unit *unit, int64_t parent, const char *word)
 	unit_wake(unit, RUN_TOPIC);
 }
 
-void run_child_ended(struct unit *unit, const struct run_row *row, const char *to)
+const char *run_child_seen(const char *to)
 {
-	bool done = slice_is(slice_str(to), RUN_COMPLETED), failed = slice_is(slice_str(to), RUN_FAILED);
+	return slice_is(slice_str(to), RUN_COMPLETED) ? CHILD_DONE
+	       : slice_is(slice_str(to), RUN_FAILED)  ? CHILD_FAILED
+						      : CHILD_CANCELLED;
+}
 
+void run_child_tells(struct unit *unit, const struct run_row *row, const char *to)
+{
 	unit_share(unit, row->parent); /* many may end at once: whoever of them is written, it is due */
-	UNIT_ADD(unit, UNIT_ANY, &stmt_ended, db_int(row->subject),
-		 db_str(done     ? CHILD_DONE
-			: failed ? CHILD_FAILED
-				 : CHILD_CANCELLED));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->subject));
-	if (done && row->around) /* a branch, perhaps one of those of which any will do */
+	if (slice_is(slice_str(to), RUN_COMPLETED) &&
+	    row->around) /* a branch, perhaps one of those of which any will do */
 		UNIT_ADD(unit, UNIT_ANY, &stmt_win, db_int(row->subject), db_int(row->parent_n));
 	function_due(unit, row->parent); /* if it is one */
 	unit_wake(unit, RUN_TOPIC);
+}
+
+void run_child_ended(struct unit *unit, const struct run_row *row, const char *to)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_ended, db_int(row->subject), db_str(run_child_seen(to)));
+	run_child_tells(unit, row, to);
 }
 
 void run_read_parts(struct unit *unit, int64_t around)

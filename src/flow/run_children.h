@@ -46,7 +46,7 @@
 #include "flow/run.h"
 
 #define RUN_AWAITS_CHILD "child"
-#define RUN_CHILDREN_SLICE 64 /* made in one unit */
+#define RUN_CHILDREN_SLICE 128 /* made in one unit */
 #define RUN_MAP_ITEMS_MAX 100000
 
 /* hx_run.child. */
@@ -89,7 +89,17 @@ void run_children_ask(struct unit *unit, int64_t parent, const struct run_asking
 /* The same for the children of all steps. */
 void run_children_ask_all(struct unit *unit, int64_t parent, const char *word);
 
-/* In the move that ends a child: how its parent sees it from now on, and that it is to look. */
+/*
+ * In the unit that ends a child: that its parent is to look. How the parent sees it from now on is a change of its row, which whoever
+ * writes that row anyway writes as well, by these words about the value `to`: one that comes to its end before it has heard that it is to
+ * be cancelled is still to be, since its parent may not look again.
+ */
+void run_child_tells(struct unit *unit, const struct run_row *row, const char *to);
+const char *run_child_seen(const char *to);
+#define CHILD_SEEN(to, unheard)                                                                                        \
+	"child = CASE WHEN " unheard " THEN child ELSE " to " END, asked = CASE WHEN " unheard " THEN asked END"
+#define CHILD_UNHEARD(to) "asked = 'cancel' AND " to " <> '" CHILD_CANCELLED "'"
+/* Both, for those who do not write it. */
 void run_child_ended(struct unit *unit, const struct run_row *row, const char *to);
 /* The open parts of a run, near and far. Row: subject, scope. */
 void run_read_parts(struct unit *unit, int64_t around);

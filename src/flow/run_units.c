@@ -43,11 +43,15 @@ DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti" "ti", "",
 	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.status <> 'PAUSED') THEN hx_now_ms()" /* mutant: ended-child-not-due -> " AND 1 = 0 THEN hx_now_ms()" */
 	" ELSE ?11 END{from} WHERE subject = ?1");
 
-DB_STMT(stmt_end, "run_end", "iiiitttii", "",
-	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"
-	" step_started_at = ?9, stood_attempt = NULL, stood_started_at = NULL, stood_status = NULL, stood_error = NULL,"
-	" completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL" WAITS_NOT
-	", unsettled_since = NULL{from} WHERE subject = ?1");
+#define ENDS                                                                                                             \
+	"UPDATE hx_run SET at_step = ?2, attempt = ?3, redo = ?4, step_status = ?5, output = ?6, error = ?7,"            \
+	" step_started_at = ?9, stood_attempt = NULL, stood_started_at = NULL, stood_status = NULL, stood_error = NULL," \
+	" completed_at = ?8, started_at = coalesce(started_at, ?8), undo = NULL" WAITS_NOT ", unsettled_since = NULL"
+#define UNHEARD CHILD_UNHEARD("?10") /* mutant: cancel-unheard-by-a-run -> #define UNHEARD "1 = 0" */
+
+DB_STMT(stmt_end, "run_end", "iiiitttii", "", ENDS "{from} WHERE subject = ?1");
+DB_STMT(stmt_end_child, "run_end_child", "iiiitttiit", "",
+	ENDS ", " CHILD_SEEN("?10", UNHEARD) "{from} WHERE subject = ?1");
 
 /* Once, by the move that begins to compensate. */
 DB_STMT(stmt_stood, "run_stood", "iiitt", "",
@@ -115,6 +119,24 @@ static void add_guard(const struct run_drive *d, struct unit *unit)
 		subject_seize(unit, &d->stamp, &move, d->row.version, &stride);
 }
 
+static bool ends_as_child(const struct run_drive *d)
+{
+	return d->row.parent && d->move.write == RUN_WRITES_END;
+}
+
+static void add_end(const struct run_drive *d, struct unit *unit)
+{
+	const struct run_move *move = &d->move;
+	const struct db_value params[] = {db_int(d->row.subject),   db_int((int64_t)move->next),
+					  db_int(move->attempt),    db_int(move->redo),
+					  word(move->step_status),  db_optional(move->output),
+					  db_optional(move->error), db_int(d->stamp.at.ms),
+					  number(move->started_at), db_str(run_child_seen(move->to))};
+	const struct db_stmt *stmt = ends_as_child(d) ? &stmt_end_child : &stmt_end;
+
+	unit_add(unit, UNIT_ANY, stmt, (unsigned)strlen(stmt->in), params);
+}
+
 static void run_units_add_row(const struct run_drive *d, struct unit *unit)
 {
 	const struct run_move *move = &d->move;
@@ -138,9 +160,7 @@ static void run_units_add_row(const struct run_drive *d, struct unit *unit)
 			 db_int(move->open_children));
 		break;
 	case RUN_WRITES_END:
-		UNIT_ADD(unit, UNIT_ANY, &stmt_end, id, at, attempt, redo, word(move->step_status),
-			 db_optional(move->output), db_optional(move->error), db_int(d->stamp.at.ms),
-			 number(move->started_at));
+		add_end(d, unit);
 		break;
 	}
 	if (move->write == RUN_WRITES_REST)
@@ -189,8 +209,8 @@ static void add_children(const struct run_drive *d, struct unit *unit)
 		run_children_make(unit, &d->stamp, &d->row, &move->brood);
 	if (move->asking.word)
 		run_children_ask(unit, d->row.subject, &move->asking);
-	if (d->row.parent && run_is_terminal(move->to))
-		run_child_ended(unit, &d->row, move->to);
+	if (ends_as_child(d))
+		run_child_tells(unit, &d->row, move->to);
 }
 
 static void add_steps(const struct run_drive *d, struct unit *unit)

@@ -71,6 +71,25 @@ static void test_without_a_cancel_it_goes_on(void **state)
 	assert_is(w, &stmt_tree, "root WAITING rows 0, p/x WAITING rows 0, p/x/q/u PENDING rows 0");
 }
 
+/* Its parent may not look again: what it was asked for stands until it is heard. */
+static void test_an_unheard_cancel_stands(void **state)
+{
+	static const struct db_stmt stmt_stands = {
+		.name = "test_stands",
+		.sql = "SELECT child = 'open' AND asked = 'cancel' AND completed_at > 0 FROM hx_run WHERE parent = 77",
+		.in = "",
+		.out = "i"};
+	struct world *w = *state;
+
+	begin(w, LEAF("a"));
+	sql(w, "UPDATE hx_run SET asked = 'cancel' WHERE parent = 77");
+	assert_int_equal(drive(w, ok), HX_OK);
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, &stmt_stands, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	MUST_HOLD(world_int(w, 0, 0), "a cancel is forgotten by a child that came to its end first");
+}
+
 static void test_a_grandchild_is_not_made(void **state)
 {
 	static const struct db_stmt stmt_made = {
@@ -128,8 +147,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_no_child_under_a_cancel),     TEST(test_nothing_is_begun_under_a_cancel),
-		TEST(test_without_a_cancel_it_goes_on), TEST(test_a_grandchild_is_not_made),
-		TEST(test_all_above_are_held),
+		TEST(test_without_a_cancel_it_goes_on), TEST(test_an_unheard_cancel_stands),
+		TEST(test_a_grandchild_is_not_made),    TEST(test_all_above_are_held),
 	};
 
 	if (argc > 1)
