@@ -16,8 +16,8 @@
  * Who has read that nothing was begun may be late. So a call without a claim is written down only if nobody has claimed since, and
  * a claim is taken only if no other call was written down under its key since; whoever is late reads again.
  *
- * Of an entity the last call is kept. A limit that is known: where two of its steps are in doubt at the same time, the one that
- * was begun first has only its key.
+ * Of an entity the last call is kept. Limits that are known: where two of its steps are in doubt at the same time, the one that
+ * was begun first has only its key; and a step that is done raises the effort of all, so another one that is in doubt has a new key.
  */
 #include "base/json_canonical.h"
 #include "flow/step_parts.h"
