@@ -226,11 +226,12 @@ export const link = (strings, ...values) =>
 export function go(to) {
 	location.hash = to;
 }
-export function go_query(changes) {
+// This place, with other parameters.
+export function here(changes) {
 	const now = where();
-	const all = { ...now.query, ...changes };
-	location.hash = "#/" + now.parts.map(encodeURIComponent).join("/") + query(all);
+	return "#/" + now.parts.map(encodeURIComponent).join("/") + query({ ...now.query, ...changes });
 }
+export const go_query = (changes) => go(here(changes));
 // Where a subject has its page; null: nowhere.
 export function home_of(id) {
 	if (/^run_[0-9a-z]{13}$/.test(id)) return link`runs/${id}`;

@@ -1,9 +1,9 @@
 // Runs: the list, and one of them step by step.
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { command, grouped, html, link, may, query, span, where } from "./lib.js";
+import { command, here, html, link, may, query, span, where } from "./lib.js";
 import { Sent } from "./sent.js";
-import { Actions, Age, Choice, Command, Copy, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Roll, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Actions, Age, Choice, Command, Copy, Counts, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
 
 export const RUN_STATUSES = ["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLING", "CANCELLED"];
 
@@ -25,18 +25,17 @@ function as_condition({ status, definitionId, parent, where: condition }) {
 
 // How many there are of each: exact, and summed up by the store all along.
 const COUNTED = 500;
-function Counts({ workflow, status, unknown }) {
+function RunCounts({ workflow, status, unknown }) {
 	const { data } = useLoad("run-counts" + query({ definitionId: workflow, limit: COUNTED }));
 	const sums = RUN_STATUSES.map((name) => [name, (data?.items || []).reduce((n, r) => n + BigInt(String(r.counts[name])), 0n)]);
-	if (!sums.some(([, n]) => n)) return null;
-	const doubt = html`<a class="doubt" href=${"#/runs" + query({ definitionId: workflow, unknown: unknown ? "" : "true" })} aria-current=${unknown ? "true" : undefined} title="a step of theirs is unknown, and held for a person"><span class="status bad"><i></i>in doubt</span></a>`;
-	return html`<nav class="counts" aria-label="how many, by status">${sums.filter(([name, n]) => n || name === status).map(([name, n]) => html`<a key=${name} href=${"#/runs" + query({ definitionId: workflow, status: name === status ? "" : name })} aria-current=${name === status ? "true" : undefined}><${Status} of=${name} /> <${Roll} of=${grouped(n)} /></a>`)}${doubt}${data.cursor && html`<span class="quiet">of ${COUNTED} workflows</span>`}</nav>`;
+	const doubt = html`<a class="doubt" href=${here({ status: "", cursor: "", unknown: unknown ? "" : "true" })} aria-current=${unknown ? "true" : undefined} title="a step of theirs is unknown, and held for a person"><span class="status bad"><i></i>in doubt</span></a>`;
+	return html`<${Counts} of=${sums} status=${status}>${doubt}${data?.cursor && html`<span class="quiet">of ${COUNTED} workflows</span>`}</${Counts}>`;
 }
 
 export function Runs() {
 	const { status, definitionId, unknown, parent, where: condition } = where().query;
 	return html`<${Page} title="Runs" aside=${html`<${Choice} name="status" label="Status" words=${RUN_STATUSES} value=${status} /><${Typed} name="definitionId" label="Workflow" value=${definitionId} hint="any" /><${Typed} name="where" label="Where" value=${condition} hint='total > 100 and customer == "c-1"' wide />`}>
-		${!condition && !parent && html`<${Counts} workflow=${definitionId} status=${status} unknown=${unknown} />`}
+		${!condition && !parent && html`<${RunCounts} workflow=${definitionId} status=${status} unknown=${unknown} />`}
 		${!unknown && as_condition(where().query) && may("execute") && html`<p class="quiet"><a href=${"#/bulk" + query({ where: as_condition(where().query) })}>Do something to all of these</a></p>`}
 		<${List} list="workflow-runs" name="runs" parameters=${{ status, definitionId, unknown, parent, where: condition }} columns=${run_columns} to=${(r) => link`runs/${r.id}`}
 			note="the newest first"

@@ -1,7 +1,7 @@
 // What the pages are built of. All that comes from outside becomes text nodes, and nothing else.
 import { Component } from "./vendor/preact.js";
 import { useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
-import { Exact, Lost, command, fresh_key, get, get_text, go_query, grouped, home_of, html, local, may, parse_json, query, send, span, where, write_json } from "./lib.js";
+import { Exact, Lost, command, fresh_key, get, get_text, go_query, grouped, here, home_of, html, local, may, parse_json, query, send, span, where, write_json } from "./lib.js";
 
 // ---- text ------------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ export const Command = ({ of }) => html`<div class="command"><code><${Text} of=$
 // ---- asking ----------------------------------------------------------------------------------------------------
 
 const listeners = new Set();
-export const reload_all = () => listeners.forEach((fn) => fn());
+export const reload_all = (because) => listeners.forEach((fn) => fn(because));
 
 // ---- live ------------------------------------------------------------------------------------------------------
 // One tab of a browser listens (it holds a lock, and the next one gets that when it closes), and tells the others. What is told is
@@ -155,7 +155,7 @@ let mark = null, timer = null, missed = false, channel = null;
 function refresh() {
 	timer = null;
 	if (live.paused || document.hidden) missed = true;
-	else reload_all();
+	else reload_all(live);
 }
 function heard({ state, mark: now }) {
 	if (state && state !== live.state) {
@@ -203,15 +203,28 @@ export function go_live() {
 	});
 }
 
-// { data, error, loading, reload }; what was there stays while it is asked for anew. where null: nothing is asked.
-export function useLoad(asked) {
+// { data, error, loading, reload }; what was there stays while it is asked for anew. where null: nothing is asked. rest: what costs more
+// is asked for again so many ms after it came, and not before, where nothing but a change somewhere is the reason.
+export function useLoad(asked, rest = 0) {
 	const [state, set] = useState({ loading: true });
 	const [turn, set_turn] = useState(0);
-	const last = useRef(null);
+	const last = useRef(null), came = useRef(0);
 	useEffect(() => {
-		const fn = () => set_turn((n) => n + 1);
+		let later = 0;
+		const again = () => {
+			later = clearTimeout(later);
+			set_turn((n) => n + 1);
+		};
+		const fn = (because) => {
+			const wait = because === live ? came.current + rest - Date.now() : 0;
+			if (wait <= 0) again();
+			else later ||= setTimeout(again, wait);
+		};
 		listeners.add(fn);
-		return () => listeners.delete(fn);
+		return () => {
+			clearTimeout(later);
+			listeners.delete(fn);
+		};
 	}, []);
 	useEffect(() => {
 		if (asked === null) return;
@@ -219,7 +232,10 @@ export function useLoad(asked) {
 		if (last.current !== asked) set({ loading: true });
 		last.current = asked;
 		get(asked, aborter.signal).then(
-			(data) => set({ data }),
+			(data) => {
+				came.current = Date.now();
+				set({ data });
+			},
 			(error) => error.name !== "AbortError" && set((before) => ({ data: before.data, error })),
 		);
 		return () => aborter.abort();
@@ -339,6 +355,20 @@ export function Choice({ name, label, words, value, names = {}, none = "any" }) 
 export function Typed({ name, label, value, hint, wide }) {
 	return html`<label class="choice ${wide ? "wide" : ""}"><span>${label}</span><input value=${value || ""} placeholder=${hint} autocomplete="off" spellcheck="false"
 		onChange=${(e) => go_query({ [name]: e.target.value.trim(), cursor: "" })} /></label>`;
+}
+
+// [status, how many, or more]; each is a filter.
+export function Counts({ of, status, children }) {
+	const shown = of.filter(([name, n]) => n || name === status);
+	if (!of.some(([, n]) => n)) return null;
+	return html`<nav class="counts" aria-label="how many, by status">${shown.map(([name, n, more]) => html`<a key=${name} href=${here({ status: name === status ? "" : name, cursor: "", unknown: "" })} aria-current=${name === status ? "true" : undefined} title=${more ? "as many at least: only the newest were counted" : undefined}><${Status} of=${name} /> <${Roll} of=${grouped(n) + (more ? "+" : "")} /></a>`)}${children}</nav>`;
+}
+const COUNTS_REST_MS = 10000;
+// words: in this order; without them as they come.
+export function CountsOf({ noun, name, words, status }) {
+	const { data } = useLoad(`status-counts/${noun}` + query({ name }), COUNTS_REST_MS);
+	const items = data?.items || [];
+	return html`<${Counts} of=${(words || items.map((i) => i.status)).map((word) => ((i) => [word, i?.n || 0, i?.more])(items.find((i) => i.status === word)))} status=${status} />`;
 }
 
 const ROWS_MAX = 10000;

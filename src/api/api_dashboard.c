@@ -111,6 +111,8 @@ const struct route api_dashboard_routes[DASHBOARD_ROUTES] = {
 	 .of = &api_bulk_list, .query = QUERY(PAGE)},
 	{"GET", "/api/v1/definitions/{name}/standing", api_standing, ROUTE_READ,
 	 .summary = "What stands where in a workflow."},
+	{"GET", "/api/v1/status-counts/{noun}", api_status_counts, ROUTE_READ,
+	 .summary = "Counts what is in which status, among the newest.", .query = QUERY({"name", "Text"})},
 	{"GET", "/api/v1/definitions/{name}/findings", api_findings, ROUTE_ADMIN,
 	 .summary = "What is to be said about a workflow."},
 	{"POST", "/api/v1/definitions/{name}/explore", api_definition_explore, ROUTE_ADMIN,

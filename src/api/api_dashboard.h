@@ -46,8 +46,9 @@ void api_gate_resolve(struct http_call *call);
 /* Of a workflow (api_standing.c). */
 void api_standing(struct http_call *call);
 void api_findings(struct http_call *call);
+void api_status_counts(struct http_call *call);
 void api_definition_places(struct http_call *call); /* what its picture has where */
 
-#define DASHBOARD_ROUTES 19
+#define DASHBOARD_ROUTES 20
 /* They are no part of the API, and not in its reference. */
 extern const struct route api_dashboard_routes[DASHBOARD_ROUTES];

@@ -1,12 +1,15 @@
 /*
  * What stands where in a workflow, for its page: how many of its newest runs or entities are in each place of its picture, since when,
- * how long its steps took; its versions; and what `hapax check` finds in the one in force.
+ * how long its steps took; its versions; what `hapax check` finds in the one in force; and how many of each status a list has.
  *
  * No more than LOOKED_MAX of them are looked at, by the index of lists, so that a workflow with millions costs as much as a small one.
  */
 #include "api/api_dashboard.h"
 #include "api/api_definitions.h"
+#include "api/api_list.h"
 #include "base/json_string.h"
+#include "flow/page.h"
+#include "flow/status_count.h"
 
 #define LOOKED_MAX 5000
 #define TIMED_MAX                                                                                                      \
@@ -153,6 +156,52 @@ void api_standing(struct http_call *call)
 						  .number = sought.version});
 	if (query)
 		api_query_read(query);
+}
+
+/* ---- how many of each status ---- */
+
+enum { COUNTED_STATUS, COUNTED_N, COUNTED_LOOKED };
+
+static void counts_build(struct api_query *query, struct unit *unit)
+{
+	struct slice name = query->name.p ? query->name : slice_str("");
+
+	status_count(unit, (enum counted)query->number, api_workspace(query->call), name);
+}
+
+static enum hx_code counts_answered(struct api_query *query, const struct unit_result *result)
+{
+	const struct db_rows *rows = &result->rows[0];
+
+	strbuf_add_str(&query->text, "{\"items\":[");
+	for (size_t i = 0; i < rows->n; i++) {
+		strbuf_add_str(&query->text, i ? ",{" : "{");
+		json_more_text(&query->text, "status", db_cell(rows, i, COUNTED_STATUS)->s);
+		json_more_int(&query->text, "n", db_cell(rows, i, COUNTED_N)->i);
+		json_more_bool(&query->text, "more", db_cell(rows, i, COUNTED_LOOKED)->i >= LIST_COUNTED);
+		strbuf_add_char(&query->text, '}');
+	}
+	strbuf_add_str(&query->text, "]}");
+	return HX_OK;
+}
+
+void api_status_counts(struct http_call *call)
+{
+	static const char *const nouns[] = {
+		[COUNTED_JOBS] = "jobs", [COUNTED_BATCHES] = "batches", [COUNTED_ENTITIES] = "entities", NULL};
+	static const struct api_list list = {.filters = {FILTER_TEXT("name", name)}};
+	struct api_query *query = api_query_new(
+		&(struct api_query){.call = call, .build = counts_build, .answered = counts_answered});
+	struct slice noun = call_param(call, "noun");
+
+	if (!query || !api_list_read(call, &list, query))
+		return;
+	while (nouns[query->number] && !slice_is(noun, nouns[query->number]))
+		query->number++;
+	if (nouns[query->number])
+		api_query_read(query);
+	else
+		api_refuse(call, HX_NOT_FOUND, "jobs, batches and entities are counted");
 }
 
 /* ---- what check finds ---- */

@@ -85,5 +85,15 @@ enum { SLICE_N, SLICE_END };
 /* The line after the page; end: max or min. */
 #define SLICE_LINE(slice, end) "SELECT count(*), " end "(slice.subject) FROM " slice " AS slice"
 
+/*
+ * How many of each status there are among the first LIST_COUNTED of a walk, and how many it has come to: fewer than LIST_COUNTED are all
+ * there are. `slice` as SLICE_DOWN() makes it, of that many.
+ */
+#define LIST_COUNTED 5000
+#define LIST_COUNTED_SQL "5000"
+#define SLICE_COUNTS(slice)                                                                                                     \
+	"SELECT c.status, c.n, c.looked FROM (SELECT (SELECT z.status FROM hx_subject z WHERE z.id = slice.subject) AS status," \
+	" count(*) AS n, CAST(sum(count(*)) OVER () AS bigint) AS looked FROM " slice " AS slice GROUP BY 1) AS c"
+
 /* Asked of each row of the slice by its key: a join could be begun at the other end, with all that have a rare status. */
 #define STATUS_IS(id) " (SELECT z.status FROM hx_subject z WHERE z.id = " id ") = ?4"
