@@ -44,6 +44,7 @@ function start_bulk(name, condition) {
 }
 
 const NOUNS = { run: ["run", "runs"], batch: ["batch", "batches"], entity: ["entity", "entities"], job: ["job", "jobs"] };
+const LISTS = { run: "#/runs", batch: "#/batches" }; // which take a condition without more
 const verb_of = (b) => (b.kind === "run" ? b.verb : `${b.verb} ${NOUNS[b.kind]?.[1] || b.kind}`);
 // What a dry run is asked with: any verb that the kind has, and that wants nothing.
 const COUNTED = { run: { verb: "cancel" }, batch: { verb: "cancel" }, entity: { verb: "resolve", arguments: { step: "any", outcome: "done" } }, job: { verb: "redrive" } };
@@ -59,10 +60,11 @@ const bulk_columns = [
 ];
 
 export function Bulks() {
-	const { where: condition, verb } = where().query;
+	const { where: condition, verb, kind: wanted } = where().query;
 	const [state, set] = useState({});
 	const known = Object.hasOwn(VERBS, verb || "") ? verb : ""; // what is done to many is nobody's default
-	const { kind = "run" } = VERBS[known] || {};
+	const kind_of = (name) => VERBS[name].kind || "run";
+	const kind = known ? kind_of(known) : Object.hasOwn(NOUNS, wanted || "") ? wanted : "run";
 	const [one, many] = NOUNS[kind], of = `${kind} ${condition}`;
 	const counted = state.of === of ? state : {};
 	const count = async () => {
@@ -74,9 +76,9 @@ export function Bulks() {
 			set({ of, error });
 		}
 	};
-	return html`<${Page} title="Bulk" aside=${html`<${Choice} name="verb" label="Verb" words=${Object.keys(VERBS)} none="which?" value=${known} /><${Typed} name="where" label="Where" value=${condition} hint='status == "FAILED" and workflow == "order"' wide />`}>
+	return html`<${Page} title="Bulk" aside=${html`<${Choice} name="verb" label="Verb" words=${Object.keys(VERBS).filter((name) => !wanted || kind_of(name) === kind)} none="which?" value=${known} /><${Typed} name="where" label="Where" value=${condition} hint='status == "FAILED" and workflow == "order"' wide />`}>
 		${!condition && html`<div class="empty"><p class="big">One thing to many runs.</p><p>Or to batches, entities or jobs. Say which, as in the list of them (of entities: workflow == "…" and …); then how many they are is counted, before anything is done.</p><${Command} of=${`hapax bulk retry --where 'status == "FAILED"' --dry-run`} /></div>`}
-		${condition && may("execute") && html`<div class="actions row"><button class="button" disabled=${counted.busy} onClick=${count}>${counted.busy ? "…" : "count them"}</button>${counted.n !== undefined && html`<span class="sum"><b>${grouped(counted.n)}</b> ${String(counted.n) === "1" ? `${one} matches` : `${many} match`}. </span>${kind === "run" && html`<a class="button" href=${"#/runs" + query({ where: condition })}>look at them</a>`}`}</div>
+		${condition && may("execute") && html`<div class="actions row"><button class="button" disabled=${counted.busy} onClick=${count}>${counted.busy ? "…" : "count them"}</button>${counted.n !== undefined && html`<span class="sum"><b>${grouped(counted.n)}</b> ${String(counted.n) === "1" ? `${one} matches` : `${many} match`}. </span>${LISTS[kind] && html`<a class="button" href=${LISTS[kind] + query({ where: condition })}>look at them</a>`}`}</div>
 			<${Failure} error=${counted.error} />
 			${counted.n > 0 && !known && html`<p class="quiet small">Choose what is to be done to them, above. Nothing is done before you press once more.</p>`}
 			${counted.n > 0 && known && html`<${Actions} key=${known} of=${[start_bulk(known, condition)]} done=${() => {}} />`}`}
@@ -88,7 +90,7 @@ export function Bulks() {
 const RESULTS = [["done", "good"], ["unchanged", "calm"], ["refused", "bad"], ["skipped", "warn"], ["cancelled", "off"]];
 const FILTER_MAX = 100; // ids that an address has room for
 
-// The items with this result, as a condition over runs.
+// The items with this result, as a condition over them.
 async function filter_of(id, result) {
 	const ids = [];
 	let cursor;
@@ -108,8 +110,8 @@ export function Bulk({ id }) {
 	const total = Number(b.selected) || 1;
 	const over = b.status === "COMPLETED" || b.status === "CANCELLED";
 	const cancel = { label: "cancel", title: "begin no further item", tone: "danger", says: "What is done stays done; what was not begun is left as it is.", path: `bulk/${id}/cancel`, command: () => `curl -X POST ${location.origin}/api/v1/bulk/${id}/cancel`, done: (answer) => `It is ${answer.status} now.` };
-	const [one, many] = NOUNS[b.kind] || NOUNS.run, listed = b.kind === "run";
-	const show = (result) => filter_of(id, result).then((condition) => go("#/runs" + query({ where: condition })), set_failed);
+	const [one, many] = NOUNS[b.kind] || NOUNS.run, listed = LISTS[b.kind];
+	const show = (result) => filter_of(id, result).then((condition) => go(listed + query({ where: condition })), set_failed);
 	return html`<${Page} title=${id} crumbs=${crumbs} aside=${html`<${Status} of=${b.status} />`}>
 		<${Failure} error=${error || failed} />
 		<p class="why">${b.verb} of all ${many} where <code><${Text} of=${b.where} /></code></p>

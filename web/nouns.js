@@ -2,7 +2,7 @@
 import { useRef } from "./vendor/hooks.js";
 import * as act from "./actions.js";
 import { command, go_query, grouped, html, link, local, may, path, query, where } from "./lib.js";
-import { Actions, Age, Choice, Command, CountsOf, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Roll, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Actions, Age, Choice, Command, CountsOf, Data, Facts, Failure, History, Id, Json, List, Long, Money, Page, Proof, Roll, Status, Text, Time, ToAll, Typed, Why, tone_of, useLoad } from "./ui.js";
 import { Chart } from "./chart.js";
 import { Picture } from "./picture.js";
 import { Sent } from "./sent.js";
@@ -30,11 +30,12 @@ export function EntityKinds() {
 }
 
 export function Entities({ workflow }) {
-	const { status, held } = where().query;
-	return html`<${Page} title=${workflow} crumbs=${crumb("#/entities", "Entities")} aside=${html`<${Typed} name="status" label="Status" value=${status} hint="any" /><${Choice} name="held" label="Held" words=${["true"]} value=${held} />`}>
+	const { status, held, where: condition } = where().query;
+	return html`<${Page} title=${workflow} crumbs=${crumb("#/entities", "Entities")} aside=${html`<${Typed} name="status" label="Status" value=${status} hint="any" /><${Choice} name="held" label="Held" words=${["true"]} names=${{ true: "for a person" }} value=${held} /><${Typed} name="where" label="Where" value=${condition} hint='amount > 100 and customer == "c-1"' wide />`}>
 		<${Actions} of=${[act.create_entity(workflow)]} />
-		<${CountsOf} noun="entities" name=${workflow} status=${status} />
-		<${List} list=${path`entities/${workflow}`} name=${workflow} parameters=${{ status, held }} columns=${entity_columns} to=${(e) => link`entities/${e.workflow}/${e.id}`}
+		${!condition && html`<${CountsOf} noun="entities" name=${workflow} status=${status} />`}
+		${(status || condition) && !held && html`<${ToAll} kind="entity" of=${{ workflow, status }} condition=${condition} />`}
+		<${List} list=${path`entities/${workflow}`} name=${workflow} parameters=${{ status, held, where: condition }} columns=${entity_columns} to=${(e) => link`entities/${e.workflow}/${e.id}`}
 			empty=${html`<p class="big">None yet.</p><${Command} of=${command("entity", "create", workflow, "ID")} />`} />
 	</${Page}>`;
 }
@@ -92,10 +93,11 @@ export const batch_columns = [
 ];
 
 export function Batches() {
-	const { status, workflow } = where().query;
-	return html`<${Page} title="Batches" aside=${html`<${Choice} name="status" label="Status" words=${BATCH_STATUSES} value=${status} /><${Typed} name="workflow" label="Workflow" value=${workflow} hint="any" />`}>
-		<${CountsOf} noun="batches" name=${workflow} words=${BATCH_STATUSES} status=${status} />
-		<${List} list="batches" name="batches" parameters=${{ status, workflow }} columns=${batch_columns} to=${(b) => link`batches/${b.id}`} note="the newest first"
+	const { status, workflow, where: condition } = where().query;
+	return html`<${Page} title="Batches" aside=${html`<${Choice} name="status" label="Status" words=${BATCH_STATUSES} value=${status} /><${Typed} name="workflow" label="Workflow" value=${workflow} hint="any" /><${Typed} name="where" label="Where" value=${condition} hint='total > 100 and customer == "c-1"' wide />`}>
+		${!condition && html`<${CountsOf} noun="batches" name=${workflow} words=${BATCH_STATUSES} status=${status} />`}
+		<${ToAll} kind="batch" of=${{ status, workflow }} condition=${condition} />
+		<${List} list="batches" name="batches" parameters=${{ status, workflow, where: condition }} columns=${batch_columns} to=${(b) => link`batches/${b.id}`} note="the newest first"
 			empty=${html`<p class="big">No batch yet.</p><p>Items with a cost, and an account that pays:</p><${Command} of="hapax batch start WORKFLOW --account ACCOUNT --items items.json" />`} />
 	</${Page}>`;
 }
@@ -179,6 +181,7 @@ export function Jobs() {
 	const { status, queue } = where().query;
 	return html`<${Page} title="Jobs" aside=${html`<${Choice} name="status" label="Status" words=${JOB_STATUSES} value=${status} /><${Typed} name="queue" label="Queue" value=${queue} hint="any" />`}>
 		<${CountsOf} noun="jobs" name=${queue} words=${JOB_STATUSES} status=${status} />
+		<${ToAll} kind="job" of=${{ status, queue }} />
 		<${List} list="jobs" name="jobs" parameters=${{ status, queue }} columns=${job_columns} to=${(j) => link`jobs/${j.id}`}
 			empty=${html`<p class="big">No job.</p><p>After-effects and steps of workers are jobs; and whatever you push:</p><${Command} of=${`hapax job push QUEUE --payload '{}' --key KEY`} />`} />
 	</${Page}>`;

@@ -1,9 +1,9 @@
 // Runs: the list, and one of them step by step.
 import { useState } from "./vendor/hooks.js";
 import * as act from "./actions.js";
-import { command, here, html, link, may, query, span, where } from "./lib.js";
+import { command, here, html, link, query, span, where } from "./lib.js";
 import { Sent } from "./sent.js";
-import { Actions, Age, Choice, Command, Copy, Counts, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, Typed, Why, tone_of, useLoad } from "./ui.js";
+import { Actions, Age, Choice, Command, Copy, Counts, Data, Difference, Facts, Failure, History, Id, Json, List, Long, Page, Status, Text, Time, ToAll, Typed, Why, tone_of, useLoad } from "./ui.js";
 
 export const RUN_STATUSES = ["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLING", "CANCELLED"];
 
@@ -16,12 +16,6 @@ export const run_columns = [
 	{ name: "created", of: (r) => html`<${Time} of=${r.createdAt} />` },
 	{ name: "took", class: "n", of: (r) => html`<${Age} since=${r.createdAt} until=${r.completedAt} />` },
 ];
-
-// What the list is filtered by, as one condition: for whoever wants to do something to all of them.
-function as_condition({ status, definitionId, parent, where: condition }) {
-	const parts = [status && `status == ${JSON.stringify(status)}`, definitionId && `workflow == ${JSON.stringify(definitionId)}`, parent && `parent == ${JSON.stringify(parent)}`, condition && `(${condition})`].filter(Boolean);
-	return parts.length === 1 && condition ? condition : parts.join(" and ");
-}
 
 // How many there are of each: exact, and summed up by the store all along.
 const COUNTED = 500;
@@ -36,7 +30,7 @@ export function Runs() {
 	const { status, definitionId, unknown, parent, where: condition } = where().query;
 	return html`<${Page} title="Runs" aside=${html`<${Choice} name="status" label="Status" words=${RUN_STATUSES} value=${status} /><${Typed} name="definitionId" label="Workflow" value=${definitionId} hint="any" /><${Typed} name="where" label="Where" value=${condition} hint='total > 100 and customer == "c-1"' wide />`}>
 		${!condition && !parent && html`<${RunCounts} workflow=${definitionId} status=${status} unknown=${unknown} />`}
-		${!unknown && as_condition(where().query) && may("execute") && html`<p class="quiet"><a href=${"#/bulk" + query({ where: as_condition(where().query) })}>Do something to all of these</a></p>`}
+		${!unknown && html`<${ToAll} of=${{ status, workflow: definitionId, parent }} condition=${condition} />`}
 		<${List} list="workflow-runs" name="runs" parameters=${{ status, definitionId, unknown, parent, where: condition }} columns=${run_columns} to=${(r) => link`runs/${r.id}`}
 			note="the newest first"
 			empty=${html`<p class="big">No run yet.</p><p>Start one, with a key so that it is one:</p><${Command} of="hapax run start WORKFLOW --key order-1 --input '{}'" />`} />

@@ -363,6 +363,13 @@ export function Counts({ of, status, children }) {
 	if (!of.some(([, n]) => n)) return null;
 	return html`<nav class="counts" aria-label="how many, by status">${shown.map(([name, n, more]) => html`<a key=${name} href=${here({ status: name === status ? "" : name, cursor: "", unknown: "" })} aria-current=${name === status ? "true" : undefined} title=${more ? "as many at least: only the newest were counted" : undefined}><${Status} of=${name} /> <${Roll} of=${grouped(n) + (more ? "+" : "")} /></a>`)}${children}</nav>`;
 }
+// From what a list is filtered by, as one condition, to whatever is to be done to all of it.
+export function ToAll({ kind, of, condition }) {
+	const parts = Object.entries(of).filter(([, value]) => value).map(([name, value]) => `${name} == ${JSON.stringify(value)}`);
+	const all = parts.length && condition ? [...parts, `(${condition})`] : condition ? [condition] : parts;
+	return all.length > 0 && may("execute") && html`<p class="quiet"><a href=${"#/bulk" + query({ kind, where: all.join(" and ") })}>Do something to all of these</a></p>`;
+}
+
 const COUNTS_REST_MS = 10000;
 // words: in this order; without them as they come.
 export function CountsOf({ noun, name, words, status }) {

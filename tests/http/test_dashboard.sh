@@ -419,6 +419,22 @@ def counts(page, scene):
 	calm(page)
 
 
+def conditions(page, scene):
+	"""Batches and entities are found by a condition; from any filter of any list one comes to what can be done to all of it."""
+	at(page, "batches?where=" + urllib.parse.quote("total == 12"))
+	page.until(f"document.querySelectorAll('tr[data-to]').length == 1 && document.querySelector('tr[data-to]').textContent.includes({json.dumps(scene.film)})", "by how many items it has")
+	at(page, "entities/invoice?where=" + urllib.parse.quote('id == "inv-100"'))
+	page.until("document.querySelectorAll('tr[data-to]').length == 1 && document.querySelector('tr[data-to]').textContent.includes('inv-100')", "by its id")
+	for way, kind, verbs, n in (("entities/invoice?status=closing", "entity", 2, "1 entity matches."), ("batches?workflow=render", "batch", 2, "2 batches match."), ("jobs?queue=mail&status=PARKED", "job", 1, "1 job matches.")):
+		at(page, way)
+		page.click("main a", "Do something to all of these")
+		page.until(f"location.hash.startsWith('#/bulk?kind={kind}&where=')")
+		page.click("button", "count them")
+		page.until(f"document.querySelector('.actions .sum')?.textContent.trim() == {json.dumps(n)}", n)
+		assert page.js("document.querySelectorAll('.choice option').length") == verbs + 1, "what can be done to these, and nothing else"
+	calm(page)
+
+
 def keyboard(page, scene):
 	at(page, "runs")
 	page.until("document.querySelectorAll('tr[data-to]').length > 3")
@@ -464,6 +480,7 @@ def walk(dir, kind):
 				walk_small(page, scene)
 				keyboard(page, scene)
 			counts(page, scene)
+			conditions(page, scene)
 			walk_inbox(page, scene)
 			walk_run_buttons(page, scene)
 			walk_other_buttons(page, scene, world)
