@@ -1,6 +1,8 @@
 /* See trial_world.h. */
 #include "model/trial_world.h"
 
+#include <strings.h>
+
 #include "base/json_walk.h"
 #include "model/fields.h"
 #include "model/load.h"
@@ -99,6 +101,37 @@ static void read_events(const struct reader *r, const struct json_node *node, co
 		((struct trial_world *)ret)->events = keep_json(r, node);
 }
 
+/* It is run by whoever explores, the server too: so it makes or fills a table, is one, and has nothing to do with tables of ours. */
+static bool makes_a_table(const char *sql)
+{
+	static const char *const begins[] = {"CREATE TABLE ", "CREATE UNIQUE INDEX ", "INSERT INTO "};
+	bool begins_so = false;
+
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		begins_so |= strncasecmp(sql, begins[i], strlen(begins[i])) == 0;
+	return begins_so && !strchr(sql, ';') && !strcasestr(sql, "hx_");
+}
+
+static void read_tables(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct trial_world *world = ret;
+
+	if (!reader_array(r, node, field->name, 1, TRIAL_TABLES_MAX))
+		return;
+	json_node_for_each(table, node)
+	{
+		const char *sql;
+
+		if (!reader_text(r, table, field->name, TRIAL_TABLE_BYTES_MAX, &sql))
+			continue;
+		if (!makes_a_table(sql))
+			reader_report(
+				r, table->at.line, "table",
+				"it is one CREATE TABLE, CREATE UNIQUE INDEX or INSERT INTO, without a semicolon");
+		world->tables[world->tables_n++] = sql;
+	}
+}
+
 static void read_rules(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	(void)field;
@@ -113,6 +146,7 @@ static const struct field world_fields[] = {
 	{"inputs", FIELD_OWN(read_inputs)},
 	{"events", FIELD_OWN(read_events)},
 	{"services", FIELD_OWN(read_services)},
+	{"tables", FIELD_OWN(read_tables)},
 	{"rules", .of = IN_FILE, FIELD_OWN(read_rules)}, /* a definition has them beside its world */
 	{0},
 };

@@ -6,7 +6,8 @@
  *   { "inputs": [ { "total": 2000 } ],
  *     "services": { "charge": { "may": ["done", "timeout_after"], "dedupes": false, "returns": { "id": "ch_1" } } } }
  *
- * And rules of the user's own (model/user_rule.h), about the run or the entity that is explored.
+ * And rules of the user's own (model/user_rule.h), about the run or the entity that is explored; and tables of the user's, as statements
+ * that make and fill them.
  *
  *   done            it does what it was asked for, and says so
  *   failed          it does nothing, and says so; it may be asked again
@@ -24,6 +25,8 @@
 
 #define TRIAL_SERVICES_MAX 200
 #define TRIAL_INPUTS_MAX 16
+#define TRIAL_TABLES_MAX 16
+#define TRIAL_TABLE_BYTES_MAX 2000
 
 enum trial_may {
 	MAY_DONE,
@@ -55,6 +58,8 @@ struct trial_world {
 	struct json events; /* of functions: what comes with each, by its name; .raw.p NULL: nothing */
 	size_t services_n;
 	const struct trial_service_said *services;
+	size_t tables_n;
+	const char *tables[TRIAL_TABLES_MAX]; /* each one statement: CREATE TABLE, CREATE UNIQUE INDEX or INSERT INTO */
 	struct user_rules rules;
 };
 

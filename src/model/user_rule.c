@@ -4,7 +4,7 @@
 #include "model/fields.h"
 
 const char *const user_rule_kinds[RULE_KINDS_N + 1] = {"never", "always", "ends", "sometimes", NULL};
-static const char *const rule_roots[] = {"status", "doubt", "steps", "ledger", "open", NULL};
+static const char *const rule_roots[] = {"status", "doubt", "steps", "ledger", "open", "tables", "with", NULL};
 
 /* True: it says what it is, and what it says can be asked. */
 static bool read_kind(const struct reader *r, const struct json_node *node, struct user_rule *rule)

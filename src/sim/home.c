@@ -2,6 +2,7 @@
 #include "sim/home.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "db/migrate.h"
 
@@ -56,13 +57,15 @@ static struct sim_home *home_new(struct sim *sim, struct hx_error *err)
 
 enum hx_code sim_home_take(struct sim *sim, struct hx_error *err)
 {
-	struct sim_home *home = idle;
+	struct sim_home *home;
 
+	if (idle && strcmp(idle->schema, sim->scenario->user->schema) != 0)
+		sim_homes_release();
+	home = idle;
 	if (home)
 		idle = home->next;
 	else if (!(home = home_new(sim, err)))
 		return err->code;
-	ASSERT(home->schema == sim->scenario->user->schema);
 	home->db->clock = &sim->clock.clock;
 	sim->db = home->db;
 	sim->reads = home->reads;

@@ -636,11 +636,14 @@ static void make_subjects(struct sim *sim)
 	struct stamp stamp = {.at = sim->state.now, .node = "setup"};
 
 	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
+		struct sim_subject is = {sim->scenario->kind, sim->scenario->initial};
 		struct unit unit;
 
+		if (i > 1 && sim->scenario->others)
+			is = sim->scenario->others[i - 2];
 		stamp.op = ++sim->state.next_id;
 		unit_init(&unit, stamp.op);
-		subject_insert(&unit, &stamp, i, sim->scenario->kind, sim->scenario->initial);
+		subject_insert(&unit, &stamp, i, is.kind, is.initial);
 		if (sim_run_unit(sim, &unit).verdict != UNIT_WON)
 			sim_violate(sim, "subject %u could not be made", i);
 	}

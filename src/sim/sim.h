@@ -140,11 +140,18 @@ struct sim_user {
 	void (*land)(struct sim *sim, unsigned which);
 };
 
+struct sim_subject {
+	int64_t kind;
+	const char *initial;
+};
+
 struct sim_scenario {
 	const char *name;
 	unsigned subjects_n; /* ids 1 to n, made before the start in `initial` */
 	int64_t kind;
 	const char *initial;
+	const struct sim_subject
+		*others;          /* the second and those after it, where they are not like the first; NULL: they are */
 	const char *claim_status; /* NULL when nothing is claimed, or `driven` */
 	const char *revert_status;
 	bool driven; /* subjects go through several statuses under one claim: see subject_seize() */
@@ -158,6 +165,7 @@ struct sim_scenario {
 	bool never_fails;                  /* calls: each is done, or its answer lost, or the other side still at it */
 	bool fails_late;                   /* calls: the same, until the other side was still at one: it may be done */
 	bool shared;                       /* several tasks of a node act under one claim */
+	bool user_moves;                   /* the status is in a row of the user's, which somebody else moves, too */
 	/* More than subjects before the start; more to check after every change, and where nothing goes on but time. All
 	 * may be NULL. */
 	void (*setup)(struct sim *sim);

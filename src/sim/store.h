@@ -33,7 +33,10 @@ struct sim_store {
 void sim_store_init(struct sim_store *store);
 void sim_store_release(struct sim_store *store);
 
-/* Runs a unit in the store as it stands; a refusal of its data is a violation (I7). Rows live until the next edge. */
+/*
+ * Runs a unit in the store as it stands. Rows live until the next edge. A refusal of its data is a violation (I7), unless a statement of
+ * the user's is in it, who may have a constraint: then it has failed, as the engine would be told.
+ */
 struct unit_result sim_run_unit(struct sim *sim, struct unit *unit);
 /* Outside of all savepoints. */
 void sim_script(struct sim *sim, const char *sql);

@@ -63,7 +63,7 @@ void trial_batch_setup(struct sim *sim)
 	unit_init(&unit, /* op= */ 0);
 	UNIT_ADD(&unit, UNIT_ANY, &setup_batch, db_str(t->machine->of->name));
 	for (int64_t n = 0; n < ITEMS; n++)
-		UNIT_ADD(&unit, UNIT_ANY, &setup_item, db_int(n), db_text(t->input));
+		UNIT_ADD(&unit, UNIT_ANY, &setup_item, db_int(n), db_text(t->members[0].input));
 	(void)sim_run_unit(sim, &unit);
 }
 

@@ -35,9 +35,11 @@ const struct run_machine *trial_machine_of(const void *context, struct slice wor
 
 static const struct workflow *workflow_of(const void *context, struct slice workflow, int64_t version)
 {
-	const struct trial_machine *m = ((const struct trial *)context)->machine;
+	const struct trial *t = context;
+	const struct trial_machine *m = t->machine;
 
-	(void)workflow;
+	if (!slice_is(workflow, m->of->name))
+		m = t->members[t->members_n - 1].machine;
 	return (m->next && m->next->version == version ? m->next : m)->of->entity;
 }
 
@@ -72,10 +74,10 @@ static const struct action *action_of(const void *context, struct slice workflow
 
 static bool offers(struct sim *sim, const struct trial_fire *fire)
 {
-	struct unit_result result = trial_ask(sim, &trial_entities);
+	struct unit_result result = trial_read_entity(sim, fire->member);
 
-	return slice_is(db_cell(&result.rows[0], 0, 1)->s, fire->step->status) &&
-	       (fire->machine == trial_of(sim)->machine || trial_is_put(sim));
+	return slice_is(db_cell(&result.rows[0], 0, ENTITY_STATUS)->s, fire->step->status) &&
+	       (fire->machine == fire->member->machine || trial_is_put(sim));
 }
 
 /* A decision is taken where somebody waits for it; an event may come before that. */
@@ -83,10 +85,14 @@ static bool is_open(struct sim *sim, const struct trial_click *click)
 {
 	struct unit_result result = trial_ask(sim, &trial_runs);
 	const struct db_rows *rows = &result.rows[0];
+	struct slice status;
 	char awaits[100];
+	size_t at = 0;
 
-	if (ways_is_terminal(&run_ways, db_cell(rows, 0, 3)->s) &&
-	    !(click->rq.kind == RUN_CANCEL && slice_is(db_cell(rows, 0, 3)->s, RUN_FAILED)))
+	while (db_cell(rows, at, 0)->i != click->rq.subject)
+		at++;
+	status = db_cell(rows, at, 3)->s;
+	if (ways_is_terminal(&run_ways, status) && !(click->rq.kind == RUN_CANCEL && slice_is(status, RUN_FAILED)))
 		return false;
 	snprintf(awaits, sizeof awaits, RUN_AWAITS_APPROVAL "%.*s", SLICE_ARGS(click->rq.name));
 	for (size_t i = 0; i < rows->n && click->rq.kind == RUN_APPROVE; i++)
@@ -95,17 +101,34 @@ static bool is_open(struct sim *sim, const struct trial_click *click)
 	return click->rq.kind != RUN_APPROVE;
 }
 
-/* The how-manieth of those that are offered; -1: there are not so many. NULL: how many there are. */
-static int find_offer(struct sim *sim, const unsigned *which, unsigned *ret_n)
+/* The second comes while the first is busy with a run. */
+static bool may_click(const struct sim *sim, const struct trial_actor *a)
+{
+	const struct sim_actor *first = &sim->state.actors[a - a->trial->actors - (a->n ? 1 : 0)];
+
+	return trial_ledger(sim)->clicks < a->trial->clicks_max && !(a->n && first->state != SIM_ASKING);
+}
+
+/* Each fires once, and the first before the second. */
+static bool may_fire(const struct sim *sim, const struct trial_actor *a)
+{
+	const struct trial_ledger *ledger = trial_ledger(sim);
+
+	return !ledger->fired[a->n] && (!a->n || ledger->fired[a->n - 1]);
+}
+
+/* The how-manieth of those that are offered, clicks before fires; -1: there are not so many. NULL: how many there are. */
+static int find_offer(struct sim *sim, const struct trial_actor *a, const unsigned *which, unsigned *ret_n)
 {
 	struct trial *t = trial_of(sim);
 	const struct trial_ledger *ledger = trial_ledger(sim);
-	size_t all = t->machine->run ? t->clicks_n : t->fires_n;
+	bool clicks = may_click(sim, a), fires = may_fire(sim, a);
 	unsigned n = 0;
 
-	for (size_t i = 0; i < all; i++) {
-		bool open = t->machine->run ? ledger->used[i] < t->clicks[i].max && is_open(sim, &t->clicks[i])
-					    : offers(sim, &t->fires[i]);
+	for (size_t i = 0; i < t->clicks_n + t->fires_n; i++) {
+		bool open = i < t->clicks_n
+				    ? clicks && ledger->used[i] < t->clicks[i].max && is_open(sim, &t->clicks[i])
+				    : fires && offers(sim, &t->fires[i - t->clicks_n]);
 
 		if (open && which && n == *which)
 			return (int)i;
@@ -133,15 +156,7 @@ static unsigned offers_n(struct sim *sim, const struct trial_actor *a)
 		return 0;
 	if (t->machine->batch)
 		return !ledger->used[a->n] && (!a->n || ledger->used[a->n - 1]) && !batch_is_over(sim);
-	if (t->machine->run) {
-		const struct sim_actor *first = &sim->state.actors[a - t->actors - (a->n ? 1 : 0)];
-
-		if (ledger->clicks >= t->clicks_max || (a->n && first->state != SIM_ASKING))
-			return 0;
-	} else if (ledger->used[a->n] || (a->n && !ledger->used[a->n - 1])) {
-		return 0;
-	}
-	(void)find_offer(sim, /* which= */ NULL, &n);
+	(void)find_offer(sim, a, /* which= */ NULL, &n);
 	return n;
 }
 
@@ -151,20 +166,21 @@ static void init_caller(union sim_task *task, struct trial_actor *a, struct aren
 	struct trial_ledger *ledger = trial_ledger(t->sim);
 	int i = t->machine->batch ? 0
 		: t->scripted     ? (int)t->sim->chosen
-				  : find_offer(t->sim, &t->sim->chosen, /* ret_n= */ NULL);
+				  : find_offer(t->sim, a, &t->sim->chosen, /* ret_n= */ NULL);
+	int fire = i - (int)t->clicks_n;
 
 	ASSERT(i >= 0);
 	ledger->clicks++;
 	if (t->machine->batch) {
 		ledger->used[a->n] = 1;
 		trial_tenure_init(task, t, /* cancels= */ true, texts);
-	} else if (t->machine->run) {
+	} else if (fire < 0) {
 		ledger->used[i]++;
 		run_verb_init((struct run_verb *)task, &t->clicks[i].rq, texts);
 	} else {
-		ledger->used[a->n] = (unsigned char)(1 + i);
-		trial_reached(t, t->fires[i].machine->of, t->fires[i].step->step_key);
-		entity_step_init((struct entity_step *)task, &t->fires[i].rq, texts);
+		ledger->fired[a->n] = (unsigned char)(1 + fire);
+		trial_reached(t, t->fires[fire].machine->of, t->fires[fire].step->step_key);
+		entity_step_init((struct entity_step *)task, &t->fires[fire].rq, texts);
 	}
 }
 
@@ -222,14 +238,25 @@ static void init_driver(union sim_task *task, struct trial_actor *a, struct aren
 		trial_slots_init(task, t, texts);
 }
 
+/* Of an entity whose claim is past its time: its machine, of the version in force. */
+static const struct entity_machine *entity_past(const struct trial *t, const struct db_rows *past)
+{
+	const struct trial_member *second = &t->members[t->members_n - 1];
+
+	if (db_cell(past, 0, 0)->i == TRIAL_SUBJECT_OF(t, second) && second != t->members)
+		return second->machine->entity;
+	return trial_in_force(t->sim)->entity;
+}
+
 /* What is past its time and has a probe is not for the janitor, but for who asks it. */
 static bool wants_probe(const struct trial *t, const struct db_rows *past)
 {
-	const struct workflow *w = trial_in_force(t->sim)->of->entity;
+	const struct workflow *w;
 	const struct step *step;
 
-	if (!w || db_cell(past, 0, 3)->type == DB_NULL)
+	if (db_cell(past, 0, 3)->type == DB_NULL)
 		return false;
+	w = entity_past(t, past)->workflow;
 	step = workflow_step(w, db_cell(past, 0, 3)->s, db_cell(past, 0, 4)->s, db_cell(past, 0, 5)->s);
 	return step && workflow_view(w, step, db_cell(past, 0, 5)->s)->on_unknown == UNKNOWN_PROBE;
 }
@@ -242,14 +269,15 @@ static void init_janitor(union sim_task *task, struct trial_actor *a, struct are
 	struct job_settle_request *lapse;
 
 	if (db_cell(past, 0, 1)->i != job_kind()) {
-		const struct trial_machine *by = trial_in_force(t->sim);
+		bool is_old = trial_in_force(t->sim) == t->machine;
 
-		t->recover.ref.machine = by->entity;
+		t->recover.ref.machine = entity_past(t, past);
+		t->recover.subject = db_cell(past, 0, 0)->i;
 		if (wants_probe(t, past))
 			entity_step_init((struct entity_step *)task, &t->recover, texts);
 		else
-			janitor_init((struct janitor *)task, by == t->machine ? &t->janitor : &t->new_janitor,
-				     /* budget= */ 8, (struct mono_time){0});
+			janitor_init((struct janitor *)task, is_old ? &t->janitor : &t->new_janitor, /* budget= */ 8,
+				     (struct mono_time){0});
 		return;
 	}
 	lapse = arena_zalloc(texts, sizeof *lapse);
@@ -299,7 +327,7 @@ static unsigned drives_n(struct sim *sim, unsigned actor)
 		return (unsigned)trial_ask(sim, &trial_due_batches).rows[0].n;
 	return runs_that(sim, TRIAL_RUN_DUE, /* which= */ NULL, NULL) +
 	       runs_that(sim, TRIAL_RUN_ASKED, /* which= */ NULL, NULL) +
-	       (trial_of(sim)->machine->schedule ? trial_slots_due(sim) : 0);
+	       (trial_has_slots(trial_of(sim)) ? trial_slots_due(sim) : 0);
 }
 
 unsigned trial_rounds(struct sim *sim, unsigned actor)
@@ -339,7 +367,7 @@ bool trial_is_eager(const struct sim *sim, unsigned actor)
 {
 	const struct sim_actor *a = &sim->state.actors[actor];
 
-	if (trial_of(sim)->actors[actor].part == PART_CALLER && trial_of(sim)->machine->entity)
+	if (trial_of(sim)->actors[actor].part == PART_CALLER && trial_of(sim)->fires_n)
 		return a->answered;
 	return trial_of(sim)->actors[actor].part != PART_DRIVER || !a->wrote || a->answered;
 }
@@ -362,13 +390,13 @@ bool trial_stands_still(const struct sim *sim, unsigned actor)
 
 static void add_click(struct trial *t, unsigned max, struct run_verb_request rq, const char *words)
 {
+	rq.subject = rq.subject ? rq.subject : TRIAL_SUBJECT;
 	if (t->clicks_n == TRIAL_CLICKS_MAX)
 		return;
 	for (size_t i = 0; i < t->clicks_n && !t->scripted; i++) /* both versions have it */
-		if (strcmp(t->clicks[i].words, words) == 0)
+		if (strcmp(t->clicks[i].words, words) == 0 && t->clicks[i].rq.subject == rq.subject)
 			return;
 	rq.workspace = slice_str("default");
-	rq.subject = TRIAL_SUBJECT;
 	rq.policy = &t->policy;
 	t->clicks[t->clicks_n++] = (struct trial_click){words, rq, max};
 }
@@ -381,7 +409,7 @@ static const char *words_of(struct trial *t, const char *format, const char *nam
 	return arena_copy(t->arena, slice_str(text)).p;
 }
 
-static void add_clicks(struct trial *t, const struct run_definition *d)
+static void add_clicks(struct trial *t, int64_t subject, const struct run_definition *d)
 {
 	for (size_t i = 0; i < d->steps_n; i++) {
 		const struct run_step *step = &d->steps[i];
@@ -389,6 +417,7 @@ static void add_clicks(struct trial *t, const struct run_definition *d)
 		if (step->type == RUN_EXTERNAL_EVENT)
 			add_click(t, t->options->callers > 1 ? 2 : 1,
 				  (struct run_verb_request){.kind = RUN_EVENT,
+							    .subject = subject,
 							    .name = slice_str(step->event),
 							    .event_id = slice_str("event-1"),
 							    .data = slice_str("{}")},
@@ -396,19 +425,29 @@ static void add_clicks(struct trial *t, const struct run_definition *d)
 		if (step->type == RUN_APPROVAL) {
 			add_click(t, 1,
 				  (struct run_verb_request){.kind = RUN_APPROVE,
+							    .subject = subject,
 							    .name = slice_str(step->name),
 							    .data = slice_str("{\"decision\":\"approve\"}")},
 				  words_of(t, "approves %s", step->name));
 			add_click(t, 1,
 				  (struct run_verb_request){.kind = RUN_APPROVE,
+							    .subject = subject,
 							    .name = slice_str(step->name),
 							    .data = slice_str("{\"decision\":\"reject\"}")},
 				  words_of(t, "rejects %s", step->name));
 		}
 		t->clicks_max += step->type == RUN_EXTERNAL_EVENT || step->type == RUN_APPROVAL;
 		for (size_t p = 0; p < step->parts_n; p++)
-			add_clicks(t, step->parts[p].definition);
+			add_clicks(t, subject, step->parts[p].definition);
 	}
+}
+
+static void add_run_clicks(struct trial *t, const struct trial_member *m)
+{
+	int64_t subject = TRIAL_SUBJECT_OF(t, m);
+
+	add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL, .subject = subject}, "cancels the run");
+	add_clicks(t, subject, m->machine->of->run);
 }
 
 /* To the other version, which has come meanwhile; and what can be done to a run of that. */
@@ -421,7 +460,7 @@ static void add_migration(struct trial *t)
 					    .definition_version = t->machine->next->version,
 					    .requester = slice_str("caller")},
 		  "migrates the run to the new version");
-	add_clicks(t, t->machine->next->of->run);
+	add_clicks(t, TRIAL_SUBJECT, t->machine->next->of->run);
 }
 
 static bool same_view(const struct step_view *a, const struct step_view *b)
@@ -430,33 +469,37 @@ static bool same_view(const struct step_view *a, const struct step_view *b)
 	       a->on_unknown == b->on_unknown && strcmp(a->successful_state, b->successful_state) == 0;
 }
 
-static bool has_fire(const struct trial *t, const struct step *step, const struct step_view *view)
+static bool has_fire(const struct trial *t, const struct trial_member *m, const struct step *step,
+		     const struct step_view *view)
 {
 	for (size_t i = 0; i < t->fires_n; i++)
-		if (t->fires[i].step == step && same_view(view, workflow_view(t->fires[i].machine->of->entity, step,
-									      slice_str(t->fires[i].requester))))
+		if (t->fires[i].member == m && t->fires[i].step == step &&
+		    same_view(view,
+			      workflow_view(t->fires[i].machine->of->entity, step, slice_str(t->fires[i].requester))))
 			return true;
 	return false;
 }
 
-static void add_fire(struct trial *t, const struct trial_machine *m, const struct step *step, const char *requester)
+static void add_fire(struct trial *t, const struct trial_member *member, const struct trial_machine *m,
+		     const struct step *step, const char *requester)
 {
 	t->fires[t->fires_n++] = (struct trial_fire){
 		.machine = m,
+		.member = member,
 		.step = step,
 		.requester = requester,
 		.rq = {.mode = STEP_FIRE,
-		       .ref = {slice_str("default"), m->entity, slice_str("e1")},
+		       .ref = {member->ref.workspace, m->entity, member->ref.name},
 		       .step_key = slice_str(step->step_key),
 		       .requester = slice_str(requester),
-		       .input = json_trust(t->input),
+		       .input = json_trust(member->input),
 		       .lease_ms = LEASE_MS,
 		       .workflow_of = workflow_of,
 		       .context = t},
 	};
 }
 
-static void add_fires(struct trial *t, const struct trial_machine *m)
+static void add_fires(struct trial *t, const struct trial_member *member, const struct trial_machine *m)
 {
 	const struct workflow *w = m->of->entity;
 
@@ -465,8 +508,9 @@ static void add_fires(struct trial *t, const struct trial_machine *m)
 			const struct step_view *view = &w->steps[i].views[v];
 
 			if (view->allowed && view->start == STARTS_HERE && t->fires_n < TRIAL_FIRES_MAX &&
-			    !has_fire(t, &w->steps[i], view))
-				add_fire(t, m, &w->steps[i], v == w->requesters_n ? "default" : w->requesters[v]);
+			    !has_fire(t, member, &w->steps[i], view))
+				add_fire(t, member, m, &w->steps[i],
+					 v == w->requesters_n ? "default" : w->requesters[v]);
 		}
 }
 
@@ -476,6 +520,9 @@ static struct janitor_rules rules_of(struct trial *t, const struct trial_machine
 	const struct workflow *w = m->of->entity;
 	struct janitor_rules rules = {0, &t->rules[t->rules_n]};
 
+	for (size_t i = 0; i < t->rules_n; i++) /* two of one workflow */
+		if (t->rules[i].machine == m->entity)
+			return rules;
 	for (size_t i = 0; i < w->statuses_n && t->rules_n < TRIAL_FIRES_MAX; i++)
 		if (workflow_is_claim_status(w, slice_str(w->statuses[i])))
 			t->rules[t->rules_n++] = (struct janitor_rule){
@@ -490,10 +537,14 @@ static struct janitor_rules rules_of(struct trial *t, const struct trial_machine
 
 static void add_entity_parts(struct trial *t)
 {
-	add_fires(t, t->machine);
-	t->janitor = rules_of(t, t->machine);
-	if (t->machine->next) {
-		add_fires(t, t->machine->next);
+	t->janitor = (struct janitor_rules){0, t->rules};
+	for (size_t i = 0; i < t->members_n; i++)
+		if (t->members[i].machine->entity) {
+			add_fires(t, &t->members[i], t->members[i].machine);
+			t->janitor.n += rules_of(t, t->members[i].machine).n;
+		}
+	if (t->machine->next && t->machine->entity) {
+		add_fires(t, t->members, t->machine->next);
 		t->new_janitor = rules_of(t, t->machine->next);
 		trial_put_prepare(t);
 	}
@@ -514,7 +565,7 @@ static void script_fire(struct trial *t, const struct example_when *when)
 
 	while (i + 1 < w->steps_n && strcmp(w->steps[i].step_key, when->fire) != 0)
 		i++;
-	add_fire(t, t->machine, &w->steps[i], when->as ? when->as : "default");
+	add_fire(t, t->members, t->machine, &w->steps[i], when->as ? when->as : "default");
 	if (when->input.raw.p)
 		t->fires[t->fires_n - 1].rq.input = when->input;
 }
@@ -591,31 +642,35 @@ static void add_queues(struct trial *t)
 void trial_cast(struct trial *t)
 {
 	unsigned nodes = t->options->nodes, callers = t->options->callers;
-	bool is_run = t->machine->run != NULL, is_entity = t->machine->entity != NULL;
+	bool is_run = false, is_entity = false, is_batch = t->machine->batch != NULL;
 
+	for (size_t i = 0; i < t->members_n; i++) {
+		is_run |= t->members[i].machine->run != NULL;
+		is_entity |= t->members[i].machine->entity != NULL;
+	}
 	t->fires_n = t->clicks_n = t->rules_n = t->obeys_n = 0;
 	t->clicks_max = callers;
 	t->scenario.cast_n = 0;
 	t->scenario.nodes_n = nodes + 1; /* the last one has the janitor, and is no node of the engine's */
 	t->policy = (struct run_policy){.lease_ms = LEASE_MS, .machine_of = trial_machine_of, .context = t};
 	add_queues(t);
-	if (is_run) {
-		add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL}, "cancels the run");
-		add_clicks(t, t->machine->of->run);
+	for (size_t i = 0; i < t->members_n; i++)
+		if (t->members[i].machine->run)
+			add_run_clicks(t, &t->members[i]);
+	if (t->machine->run)
 		add_migration(t);
-	} else if (is_entity) {
+	if (is_entity)
 		add_entity_parts(t);
-	}
-	for (unsigned i = 0; i < nodes && !is_entity; i++)
+	for (unsigned i = 0; i < nodes && (is_run || is_batch); i++)
 		add_actor(t, PART_DRIVER, i, i);
 	for (unsigned i = 0; i < callers && !(!is_entity && i == 2); i++)
-		add_actor(t, PART_CALLER, i, is_run ? nodes : i % nodes);
+		add_actor(t, PART_CALLER, i, is_run && !is_entity ? nodes : i % nodes);
 	if (is_entity || t->claim.queues_n || t->has_effects)
 		add_actor(t, PART_JANITOR, 0, nodes);
 	if (is_run && t->claim.queues_n)
 		add_actor(t, PART_WORKER, 0, nodes);
 	if (t->has_effects)
 		add_actor(t, PART_DELIVERER, 0, 0);
-	if (is_entity && t->machine->next)
+	if (t->machine->entity && t->machine->next)
 		add_actor(t, PART_OPERATOR, 0, nodes);
 }

@@ -342,7 +342,7 @@ static const char *sight_of(struct stage *s)
 {
 	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
 
-	trial_sight(s->sim, /* with_zeros= */ true, &sight);
+	trial_sight(s->sim, s->t->members, /* with_zeros= */ true, &sight);
 	return arena_copy(s->t->arena, strbuf_slice(&sight)).p;
 }
 
@@ -400,6 +400,7 @@ static const struct trial_machine *machine_of(const struct trial *t, const char 
 static void run_one(struct trial *t, const struct example *e, struct sim *sim, struct example_result *result)
 {
 	const struct trial_machine *machine = machine_of(t, e->workflow);
+	struct trial_member member = {.machine = machine, .input = e->input.raw.p ? e->input.raw : slice_str("{}")};
 	struct trial_story *story = arena_zalloc(t->arena, sizeof *story);
 	struct stage stage = {.t = t, .sim = sim, .example = e, .result = result};
 	struct hx_error err;
@@ -407,11 +408,9 @@ static void run_one(struct trial *t, const struct example *e, struct sim *sim, s
 	ASSERT(machine && story);
 	memset(t->again, 0, sizeof t->again);
 	*result = (struct example_result){.example = e, .story = story};
-	trial_begin(t, machine, e->input.raw.p ? e->input.raw : slice_str("{}"),
-		    !machine->entity ? NULL
-		    : e->status      ? e->status
-				     : machine->of->entity->initial_status,
-		    e->name);
+	if (machine->entity)
+		member.start = e->status ? e->status : machine->of->entity->initial_status;
+	trial_begin(t, &member, 1, e->name);
 	t->scenario.bounds = (struct sim_bounds){ENOUGH, ENOUGH, ENOUGH, ENOUGH, 0, ENOUGH};
 	trial_script(t, e);
 	stage.teller = trial_teller(t, story);

@@ -86,21 +86,34 @@ static bool read_key(struct slice key, struct key_parts *ret)
 	return true;
 }
 
+bool trial_key_subject(struct slice key, int64_t *ret_subject)
+{
+	struct key_parts parts;
+
+	if (!read_key(key, &parts))
+		return false;
+	*ret_subject = parts.subject;
+	return true;
+}
+
 struct trial_caller *trial_caller_of(struct trial *t, const struct act_call *call, int64_t *ret_subject)
 {
 	struct trial_caller *found = NULL;
+	const struct definition *of = t->machine->of;
 	struct key_parts parts;
 
 	if (!read_key(call->key, &parts))
 		return NULL;
 	*ret_subject = parts.subject;
+	if (t->members_n > 1 && parts.subject == TRIAL_SUBJECT + 1)
+		of = t->members[1].machine->of;
 	for (size_t i = 0; i < t->callers_n; i++) {
 		struct trial_caller *c = &t->callers[i];
 
 		if (!c->service || c->role != parts.role || !slice_is(parts.step, c->step) ||
 		    (call->action && c->service->action != call->action))
 			continue;
-		if (c->of == t->machine->of)
+		if (c->of == of)
 			return c;
 		found = found ? found : c;
 	}

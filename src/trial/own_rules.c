@@ -7,20 +7,31 @@
 #define SIGHT_BYTES_MAX (64u << 10)
 #define SCRATCH_BYTES_MAX (4u << 20)
 
-static void add_statuses(struct sim *sim, struct strbuf *out)
+/* The row of a member's own run among all. */
+static size_t row_of(const struct trial *t, const struct trial_member *m, const struct db_rows *runs)
+{
+	size_t i = 0;
+
+	while (m->machine->run && db_cell(runs, i, 0)->i != TRIAL_SUBJECT_OF(t, m))
+		i++;
+	return i;
+}
+
+static void add_statuses(struct sim *sim, const struct trial_member *m, struct strbuf *out)
 {
 	const struct trial *t = trial_of(sim);
-	struct unit_result result = trial_ask(sim, t->machine->run     ? &trial_runs
-						   : t->machine->batch ? &trial_batch
-								       : &trial_entities);
+	struct unit_result result = m->machine->run     ? trial_ask(sim, &trial_runs)
+				    : m->machine->batch ? trial_ask(sim, &trial_batch)
+							: trial_read_entity(sim, m);
 	const struct db_rows *rows = &result.rows[0];
-	unsigned status = t->machine->run ? 3 : t->machine->batch ? 0 : 1;
-	unsigned doubt = t->machine->run ? 6 : t->machine->batch ? 1 : 4;
+	unsigned status = m->machine->run ? 3 : m->machine->batch ? 0 : ENTITY_STATUS;
+	unsigned doubt = m->machine->run ? 6 : m->machine->batch ? 1 : ENTITY_DOUBT;
+	size_t row = row_of(t, m, rows);
 	int64_t open = 0;
 
-	json_more_text(out, "status", db_cell(rows, 0, status)->s);
-	json_more_bool(out, "doubt", db_cell(rows, 0, doubt)->i);
-	if (!t->machine->schedule)
+	json_more_text(out, "status", db_cell(rows, row, status)->s);
+	json_more_bool(out, "doubt", db_cell(rows, row, doubt)->i);
+	if (!trial_has_slots(t))
 		return;
 	for (size_t i = 0; i < rows->n; i++)
 		open += db_cell(rows, i, 2)->type == DB_NULL && !ways_is_terminal(&run_ways, db_cell(rows, i, 3)->s);
@@ -30,24 +41,25 @@ static void add_statuses(struct sim *sim, struct strbuf *out)
 enum { STEP_STATUS = 4, AT_STEP = 7 }; /* columns of trial_runs */
 
 /* The step that a run stands at has no row of its own: has it failed there, or does nobody know? */
-static bool ends_here(const struct db_rows *run)
+static bool ends_here(const struct db_rows *run, size_t row)
 {
-	struct slice status = db_cell(run, 0, STEP_STATUS)->s;
+	struct slice status = db_cell(run, row, STEP_STATUS)->s;
 
 	return slice_is(status, "FAILED") || slice_is(status, "UNKNOWN");
 }
 
-static void add_steps(struct sim *sim, struct strbuf *out)
+static void add_steps(struct sim *sim, const struct trial_member *m, struct strbuf *out)
 {
 	const struct trial *t = trial_of(sim);
 
 	json_more(out, "steps");
 	strbuf_add_char(out, '{');
-	if (t->machine->run) {
-		struct unit_result result = trial_ask_of(sim, &trial_run_steps, TRIAL_SUBJECT);
+	if (m->machine->run) {
+		struct unit_result result = trial_ask_of(sim, &trial_run_steps, TRIAL_SUBJECT_OF(t, m));
 		struct unit_result run = trial_ask(sim, &trial_runs);
-		const struct run_definition *d = trial_machine_of(t, slice_str(t->machine->of->name),
-								  db_cell(&run.rows[0], 0, 13)->i)
+		size_t row = row_of(t, m, &run.rows[0]);
+		const struct run_definition *d = trial_machine_of(t, slice_str(m->machine->of->name),
+								  db_cell(&run.rows[0], row, 13)->i)
 							 ->definition;
 
 		for (size_t i = 0; i < result.rows[0].n; i++) {
@@ -56,9 +68,9 @@ static void add_steps(struct sim *sim, struct strbuf *out)
 			if (position < d->steps_n)
 				json_more_text(out, d->steps[position].name, db_cell(&result.rows[0], i, 1)->s);
 		}
-		if (ends_here(&run.rows[0]) && (size_t)db_cell(&run.rows[0], 0, AT_STEP)->i < d->steps_n)
-			json_more_text(out, d->steps[db_cell(&run.rows[0], 0, AT_STEP)->i].name,
-				       db_cell(&run.rows[0], 0, STEP_STATUS)->s);
+		if (ends_here(&run.rows[0], row) && (size_t)db_cell(&run.rows[0], row, AT_STEP)->i < d->steps_n)
+			json_more_text(out, d->steps[db_cell(&run.rows[0], row, AT_STEP)->i].name,
+				       db_cell(&run.rows[0], row, STEP_STATUS)->s);
 	}
 	strbuf_add_char(out, '}');
 }
@@ -72,8 +84,28 @@ static bool is_first_of_name(const struct trial *t, size_t i)
 	return true;
 }
 
+static void add_sql(struct sim *sim, const struct trial_member *m, struct strbuf *out)
+{
+	struct unit_result result = trial_ask(sim, &trial_sql_counts);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0, next; i < rows->n; i = next) {
+		struct slice action = db_cell(rows, i, 0)->s;
+		int64_t n = 0, subject;
+
+		for (next = i; next < rows->n && slice_eq(db_cell(rows, next, 0)->s, action); next++)
+			n += trial_key_subject(db_cell(rows, next, 1)->s, &subject) &&
+			     trial_member_of(sim, subject) == m;
+		if (!n)
+			continue;
+		strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
+		json_quote(action, out);
+		strbuf_addf(out, ":%lld", (long long)n);
+	}
+}
+
 /* How often each action has happened; one that has not is not there, so that it counts as false. */
-static void add_ledger(struct sim *sim, bool with_zeros, struct strbuf *out)
+static void add_ledger(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out)
 {
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	const struct trial *t = trial_of(sim);
@@ -85,38 +117,52 @@ static void add_ledger(struct sim *sim, bool with_zeros, struct strbuf *out)
 		int64_t n = t->scripted ? t->again[i] : 0;
 
 		for (unsigned e = 0; e < ledger->n; e++)
-			n += strcmp(t->callers[ledger->effects[e].caller].service->action->name, name) == 0;
+			n += strcmp(t->callers[ledger->effects[e].caller].service->action->name, name) == 0 &&
+			     trial_member_of(sim, ledger->effects[e].subject) == m;
 		if ((n || with_zeros) && is_first_of_name(t, i))
 			json_more_int(out, t->services[i].action->name, n);
 	}
-	if (t->has_sql) {
-		struct unit_result result = trial_ask(sim, &trial_sql_counts);
-
-		for (size_t i = 0; i < result.rows[0].n; i++) {
-			strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
-			json_quote(db_cell(&result.rows[0], i, 0)->s, out);
-			strbuf_addf(out, ":%lld", (long long)db_cell(&result.rows[0], i, 1)->i);
-		}
-	}
+	if (t->has_sql)
+		add_sql(sim, m, out);
 	strbuf_add_char(out, '}');
 }
 
-static void add_output(struct sim *sim, struct strbuf *out)
+static void add_output(struct sim *sim, const struct trial_member *m, struct strbuf *out)
 {
-	struct unit_result result = trial_ask_of(sim, &trial_output, TRIAL_SUBJECT);
+	struct unit_result result = trial_ask_of(sim, &trial_output, TRIAL_SUBJECT_OF(trial_of(sim), m));
 	const struct db_value *output = db_cell(&result.rows[0], 0, 0);
 
 	json_more_json(out, "output", output->type == DB_NULL ? slice_of(NULL, 0) : output->s);
 }
 
-void trial_sight(struct sim *sim, bool with_zeros, struct strbuf *out)
+static void add_member(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out)
 {
+	add_statuses(sim, m, out);
+	add_steps(sim, m, out);
+	add_ledger(sim, m, with_zeros, out);
+}
+
+void trial_sight(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out)
+{
+	const struct trial *t = trial_of(sim);
+
 	strbuf_add_char(out, '{');
-	add_statuses(sim, out);
-	add_steps(sim, out);
-	add_ledger(sim, with_zeros, out);
-	if (with_zeros && trial_of(sim)->machine->run)
-		add_output(sim, out);
+	add_member(sim, m, with_zeros, out);
+	if (with_zeros && m->machine->run)
+		add_output(sim, m, out);
+	if (t->tables.names_n) {
+		struct unit_result result = trial_ask(sim, &t->tables.look);
+
+		json_more_json(out, "tables", db_cell(&result.rows[0], 0, 0)->s);
+	}
+	if (t->members_n > 1) {
+		m = &t->members[m == t->members];
+		json_more(out, "with");
+		strbuf_add_char(out, '{');
+		json_more_word(out, "workflow", m->machine->of->name);
+		add_member(sim, m, with_zeros, out);
+		strbuf_add_char(out, '}');
+	}
 	strbuf_add_char(out, '}');
 }
 
@@ -169,11 +215,13 @@ void trial_check_own(struct sim *sim, bool quiet)
 	const struct trial *t = trial_of(sim);
 	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
 
-	if (!t->own_n || sim->violation[0])
-		return;
-	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
-	trial_sight(sim, /* with_zeros= */ false, &sight);
-	for (unsigned i = 0; i < t->own_n; i++)
-		if (!t->own[i].workflow || strcmp(t->own[i].workflow, t->machine->of->name) == 0)
-			check_one(sim, i, strbuf_slice(&sight), &scratch, quiet);
+	for (size_t k = 0; k < t->members_n && t->own_n && !sim->violation[0]; k++) {
+		const struct trial_member *m = &t->members[k];
+		LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
+
+		trial_sight(sim, m, /* with_zeros= */ false, &sight);
+		for (unsigned i = 0; i < t->own_n; i++)
+			if (!t->own[i].workflow || strcmp(t->own[i].workflow, m->machine->of->name) == 0)
+				check_one(sim, i, strbuf_slice(&sight), &scratch, quiet);
+	}
 }

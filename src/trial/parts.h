@@ -18,7 +18,8 @@
 #define TRIAL_LATE_MAX 4
 #define TRIAL_OBEYS_MAX 32 /* children that were told something */
 #define TRIAL_OWN_MAX 256  /* rules of the user's own, of all files together */
-#define TRIAL_SUBJECT 1
+#define TRIAL_SUBJECT 1    /* of the first member; the second has the next */
+#define TRIAL_MEMBERS_MAX 2
 
 /* What a call is for. */
 enum trial_role { ROLE_ACTION, ROLE_UNDO, ROLE_AFTER, ROLE_ASK, ROLE_VOID, ROLES_N };
@@ -55,6 +56,16 @@ struct trial_machine {
 	int64_t version;
 	const struct trial_machine *next;     /* the version after it, to which runs may be migrated; NULL: none */
 	const struct schedule_file *schedule; /* that starts it; NULL: none */
+	unsigned tables;                      /* of the user's, that it touches: bits of trial.tables.names[] */
+	struct slice row;                     /* of one of these that is the entity: its id */
+};
+
+/* A run, an entity or a batch that is in the world from its start: one, or two that meet on a table. */
+struct trial_member {
+	const struct trial_machine *machine;
+	struct slice input;
+	const char *start; /* of an entity: its status */
+	struct entity_ref ref;
 };
 
 /* Something that a caller could do. */
@@ -65,6 +76,7 @@ struct trial_click {
 };
 struct trial_fire {
 	const struct trial_machine *machine;
+	const struct trial_member *member;
 	const struct step *step;
 	const char *requester;
 	struct step_request rq;
@@ -80,7 +92,8 @@ struct trial_effect {
 };
 struct trial_ledger {
 	unsigned char n, late_n, clicks;
-	unsigned char used[TRIAL_CLICKS_MAX]; /* of the clicks; of an entity, who has fired */
+	unsigned char used[TRIAL_CLICKS_MAX];   /* of the clicks */
+	unsigned char fired[TRIAL_CALLERS_MAX]; /* by each caller: which of fires[], from 1 */
 	struct trial_effect effects[TRIAL_EFFECTS_MAX];
 	struct trial_effect late[TRIAL_LATE_MAX];
 };
@@ -96,6 +109,9 @@ struct trial_actor {
 	char name[24];
 };
 
+/* The entity's subject, or the run's. */
+#define TRIAL_SUBJECT_OF(t, member) (TRIAL_SUBJECT + ((member) - (t)->members))
+
 struct trial {
 	struct sim_scenario scenario; /* first: from sim->scenario to here */
 	struct arena *arena;
@@ -109,9 +125,11 @@ struct trial {
 	size_t callers_n;
 	struct trial_caller callers[TRIAL_ACTIONS_MAX];
 	/* Of the scenario at hand: */
-	const struct trial_machine *machine;
-	struct slice input;
-	const char *start; /* status of the entity */
+	size_t members_n;
+	struct trial_member members[TRIAL_MEMBERS_MAX];
+	struct sim_subject second;
+	struct sim_user user;
+	const struct trial_machine *machine; /* of the first */
 	struct trial_actor actors[SIM_ACTORS_MAX];
 	size_t fires_n;
 	struct trial_fire fires[TRIAL_FIRES_MAX];
@@ -131,6 +149,13 @@ struct trial {
 	unsigned again
 		[TRIAL_ACTIONS_MAX]; /* of an example: so often the service did again what the ledger has already */
 	struct sim *sim;             /* that is walked through */
+	struct {
+		size_t names_n;
+		const char *names[TRIAL_TABLES_MAX];
+		struct db_stmt look; /* at all their rows */
+		struct db *db;       /* aside, while the trial is made */
+	} tables;                    /* of the user's; none is given where there are no names */
+	const char *wrong;           /* why nothing can be explored; NULL: it can */
 	bool rows_changed;
 	size_t obeys_n;
 	struct run_verb_request obeys[TRIAL_OBEYS_MAX];
@@ -164,6 +189,12 @@ static inline bool trial_has_jobs(const struct trial *t)
 	return t->claim.queues_n || t->has_effects;
 }
 
+/* Has the run a schedule that starts it? One that meets another workflow has not: that is another world. */
+static inline bool trial_has_slots(const struct trial *t)
+{
+	return t->machine->schedule && t->members_n == 1;
+}
+
 /* The columns of trial_runs that are looked at for all of them. */
 enum { TRIAL_RUN_DUE = 14, TRIAL_RUN_ASKED, TRIAL_RUN_LEFT_ITS_END };
 
@@ -174,17 +205,25 @@ struct unit_result trial_ask_of(struct sim *sim, const struct db_stmt *stmt, int
 void trial_setup(struct sim *sim);
 int64_t trial_lease_end(struct sim *sim);
 extern const struct db_stmt trial_past, trial_worker_due, trial_effect_due, trial_repeated_sql, trial_steps_ended,
-	trial_runs, trial_run_steps, trial_entities, trial_jobs, trial_history, trial_sql_counts, trial_output;
+	trial_runs, trial_run_steps, trial_jobs, trial_history, trial_sql_counts, trial_output;
+
+/* An entity as the engine reads it: columns of flow/entity.h. */
+struct unit_result trial_read_entity(struct sim *sim, const struct trial_member *m);
 
 bool trial_forgets_versions(const struct sim *sim);
+
+/* machines.c */
+void trial_add_machine(struct trial *t, const struct definition *d, int64_t version);
 
 /* trial.c */
 struct trial *trial_new(const struct definition_set *set, const struct trial_world *world,
 			const struct trial_options *options, struct arena *arena);
 /* Sets the scenario up: who takes part in it, and where it begins. start: of an entity. */
-void trial_begin(struct trial *t, const struct trial_machine *machine, struct slice input, const char *start,
-		 const char *name);
+void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name);
 size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX]);
+
+/* Two entities that are one row of a table of the user's. */
+bool trial_is_one_row(const struct trial_machine *a, const struct trial_machine *b);
 
 /* cast.c */
 void trial_cast(struct trial *t);
@@ -221,6 +260,19 @@ const struct trial_machine *trial_in_force(struct sim *sim);
 void trial_put_prepare(struct trial *t);
 void trial_put_init(union sim_task *task, struct trial *t);
 
+/* tables.c: tables of the user's. */
+/* What makes and fills them, and our own. */
+const char *trial_tables_make(struct trial *t, const struct definition_set *set);
+void trial_tables_made(struct trial *t);
+/* Which of them the statements of a sql action name. They are run as they are, and counted after that. */
+unsigned trial_tables_touched(struct trial *t, struct action *action, const struct action_statement *count);
+/* NULL: the engine keeps its entities, in this world. */
+const struct entity_table *trial_tables_entity(struct trial *t, struct workflow *w, struct trial_machine *m);
+void trial_tables_setup(struct sim *sim);
+
+/* Whose an effect is, by the subject in its key: a run that was started belongs to the one that is at the root. */
+const struct trial_member *trial_member_of(struct sim *sim, int64_t subject);
+
 /* batches.c */
 extern const struct db_stmt trial_batch, trial_items, trial_due_batches, trial_hash_batch, trial_hash_items;
 void trial_batch_setup(struct sim *sim);
@@ -234,6 +286,8 @@ enum trial_may trial_may_of(enum sim_act how);
 void trial_cut(struct sim *sim, const struct act_call *call, enum sim_cut how);
 unsigned trial_late_n(const struct sim *sim);
 void trial_land(struct sim *sim, unsigned which);
+/* The subject in a key of a run, of an entity, or of an item. */
+bool trial_key_subject(struct slice key, int64_t *ret_subject);
 /* Who calls there; NULL: nobody that is known. *ret_subject: whose key it is. */
 struct trial_caller *trial_caller_of(struct trial *t, const struct act_call *call, int64_t *ret_subject);
 
@@ -248,8 +302,8 @@ void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_calle
 
 /* own_rules.c: the user's, on every edge and where nothing goes on any more. */
 void trial_check_own(struct sim *sim, bool quiet);
-/* What they see, as JSON: status, doubt, steps, ledger. With zeros: of what has not happened, and the output of a run. */
-void trial_sight(struct sim *sim, bool with_zeros, struct strbuf *out);
+/* What they see of a member, as JSON: status, doubt, steps, ledger, tables. With zeros: of what has not happened, and the output of a run. */
+void trial_sight(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out);
 
 /* suggest.c: changes that might help, each tried by the walk that it is given. */
 typedef void trial_again_fn(void *context, struct trial_report *ret_report);

@@ -10,12 +10,12 @@
 #define RUNS " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
 #define LEASED "owner IS NOT NULL AND until < 9223372036854775807"
 
-DB_STMT(setup_run, "trial_setup_run", "tti", "",
+DB_STMT(setup_run, "trial_setup_run", "ttii", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at, times_out_at)"
-	" VALUES (1, 'default', ?1, 1, 'caller', ?2, hx_now_ms(), hx_now_ms(), CASE WHEN ?3 > 0 THEN hx_now_ms() + ?3 END)");
+	" VALUES (?4, 'default', ?1, 1, 'caller', ?2, hx_now_ms(), hx_now_ms(), CASE WHEN ?3 > 0 THEN hx_now_ms() + ?3 END)");
 DB_STMT(setup_version, "trial_setup_version", "ti", "", "INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, '{}', 0)");
-DB_STMT(setup_entity, "trial_setup_entity", "t", "",
-	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (1, 'default', ?1, 'e1', '{}')");
+DB_STMT(setup_entity, "trial_setup_entity", "itt", "",
+	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, 'default', ?2, ?3, '{}')");
 
 DB_STMT(next_moment, "trial_next_moment", "", "i",
 	"SELECT min(m) FROM (SELECT due_at AS m FROM hx_run UNION ALL SELECT due_at FROM hx_job"
@@ -35,7 +35,7 @@ SHARED_STMT(trial_effect_due, "trial_effect_due", "", "i",
 
 SHARED_STMT(trial_repeated_sql, "trial_repeated_sql", "", "t",
 	"SELECT action FROM trial_ledger GROUP BY action, effect HAVING count(*) > 1");
-SHARED_STMT(trial_sql_counts, "trial_sql_counts", "", "ti", "SELECT action, count(*) FROM trial_ledger GROUP BY action ORDER BY action");
+SHARED_STMT(trial_sql_counts, "trial_sql_counts", "", "tt", "SELECT action, effect FROM trial_ledger ORDER BY action");
 SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittiiiiii",
 	"SELECT r.subject, r.workflow, r.parent, s.status, r.step_status, r.awaits, s.doubt, r.at_step, r.attempt, r.scope,"
 	" r.error, coalesce(r.undo, -1), s.owner IS NOT NULL, r.definition_version,"
@@ -44,9 +44,6 @@ SHARED_STMT(trial_runs, "trial_runs", "", "ititttiiittiiiiii",
 	" (SELECT 1 FROM hx_history h WHERE h.subject = r.subject AND h.from_status IN ('COMPLETED', 'CANCELLED'))" RUNS " ORDER BY r.subject");
 SHARED_STMT(trial_run_steps, "trial_run_steps", "i", "itii",
 	"SELECT position, status, undone_at IS NOT NULL, attempt FROM hx_run_step WHERE run = ?1 ORDER BY position");
-SHARED_STMT(trial_entities, "trial_entities", "", "itiiiit",
-	"SELECT s.id, s.status, s.owner IS NOT NULL, s.until, s.doubt, coalesce(e.claim_open, 0) > 0 AND e.claim_effort = s.effort, e.claim_step"
-	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject ORDER BY s.id");
 SHARED_STMT(trial_jobs, "trial_jobs", "", "ittt",
 	"SELECT j.subject, s.status, j.queue, j.action FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");
 SHARED_STMT(trial_history, "trial_history", "i", "tt",
@@ -71,7 +68,7 @@ DB_STMT(hash_jobs, "trial_hash_jobs", "", "ttiiiittii",
 	", j.output, j.action, " FROM_NOW("j.unsettled_since") ","
 	" j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");
 DB_STMT(hash_entities, "trial_hash_entities", "", "tttiiitt",
-	"SELECT claim_step, claim_from, claim_input, claim_effort, claim_open, claim_version, claim_requester, data FROM hx_entity");
+	"SELECT claim_step, claim_from, claim_input, claim_effort, claim_open, claim_version, claim_requester, data FROM hx_entity ORDER BY subject");
 DB_STMT(hash_versions, "trial_hash_versions", "", "ii", "SELECT version, fence FROM hx_subject ORDER BY id");
 DB_STMT(hash_sql, "trial_hash_sql", "", "tt", "SELECT action, effect FROM trial_ledger ORDER BY rowid");
 
@@ -105,7 +102,7 @@ static int64_t next_moment_of_rows(struct sim *sim)
 {
 	int64_t moment = number(sim, &next_moment), slot = INT64_MAX;
 
-	if (trial_of(sim)->machine->schedule)
+	if (trial_has_slots(trial_of(sim)))
 		slot = number(sim, &trial_slot_next);
 	return slot < moment ? slot : moment;
 }
@@ -119,7 +116,7 @@ static uint64_t hash_ledger(const struct trial_ledger *ledger, uint64_t hash)
 {
 	hash = hash_mix(hash, ledger->n * 256u + ledger->late_n);
 	hash = hash_mix(hash, ledger->clicks);
-	hash = hash_bytes(hash, ledger->used, sizeof ledger->used);
+	hash = hash_bytes(hash, ledger->used, sizeof ledger->used + sizeof ledger->fired);
 	for (unsigned i = 0; i < ledger->n; i++)
 		hash = hash_mix(hash, ledger->effects[i].key);
 	for (unsigned i = 0; i < ledger->late_n; i++)
@@ -130,25 +127,34 @@ static uint64_t hash_ledger(const struct trial_ledger *ledger, uint64_t hash)
 static uint64_t hash_all(struct sim *sim, uint64_t hash)
 {
 	const struct trial *t = trial_of(sim);
+	bool is_run = false, is_entity = false;
 
 	hash = hash_ledger(trial_ledger(sim), hash);
 	if (sim_counts_versions(sim))
 		hash = sim_hash_answer(sim, &hash_versions, hash);
-	if (t->machine->run) {
+	for (size_t i = 0; i < t->members_n; i++) {
+		is_run |= t->members[i].machine->run != NULL;
+		is_entity |= t->members[i].machine->entity != NULL;
+	}
+	if (is_run) {
 		hash = sim_hash_answer(sim, &hash_runs, hash);
 		hash = sim_hash_answer(sim, &trial_steps_ended, hash);
-		if (t->machine->schedule)
+		if (trial_has_slots(t))
 			hash = sim_hash_answer(sim, &trial_hash_slots, hash);
 		if (t->has_events)
 			hash = sim_hash_answer(sim, &hash_events, hash);
-	} else if (t->machine->batch) {
-		hash = sim_hash_answer(sim, &trial_hash_batch, hash);
-		hash = sim_hash_answer(sim, &trial_hash_items, hash);
-	} else {
+	}
+	if (is_entity) {
 		hash = sim_hash_answer(sim, &hash_entities, hash);
 		if (t->machine->next)
 			hash = hash_mix(hash, trial_is_put(sim));
 	}
+	if (t->machine->batch) {
+		hash = sim_hash_answer(sim, &trial_hash_batch, hash);
+		hash = sim_hash_answer(sim, &trial_hash_items, hash);
+	}
+	if (t->tables.names_n)
+		hash = sim_hash_answer(sim, &t->tables.look, hash);
 	if (t->has_sql)
 		hash = sim_hash_answer(sim, &hash_sql, hash);
 	return trial_has_jobs(t) ? sim_hash_answer(sim, &hash_jobs, hash) : hash;
@@ -157,7 +163,34 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 /* Of an entity the rules count what its history has. */
 bool trial_forgets_versions(const struct sim *sim)
 {
-	return trial_of(sim)->machine->run;
+	const struct trial *t = trial_of(sim);
+
+	return t->machine->run && t->members[t->members_n - 1].machine->run;
+}
+
+struct unit_result trial_read_entity(struct sim *sim, const struct trial_member *m)
+{
+	LOCAL_UNIT(unit);
+
+	entity_read(&unit, &m->ref);
+	return sim_run_unit(sim, &unit);
+}
+
+const struct trial_member *trial_member_of(struct sim *sim, int64_t subject)
+{
+	const struct trial *t = trial_of(sim);
+
+	if (t->members_n == 1)
+		return t->members;
+	if (subject >= TRIAL_SUBJECT + (int64_t)t->members_n) {
+		struct unit_result result = trial_ask(sim, &trial_runs);
+		const struct db_rows *rows = &result.rows[0];
+
+		for (size_t i = rows->n; i-- > 0;) /* parents stand before their children */
+			if (db_cell(rows, i, 0)->i == subject && db_cell(rows, i, 2)->type != DB_NULL)
+				subject = db_cell(rows, i, 2)->i;
+	}
+	return &t->members[subject == TRIAL_SUBJECT + 1];
 }
 
 static void before_unit(struct sim *sim, const struct unit *unit)
@@ -184,6 +217,17 @@ const struct sim_rows trial_rows = {
 	.tell = tell_nothing,
 };
 
+static void add_member(struct unit *unit, const struct trial_member *m, int64_t subject)
+{
+	const struct definition *d = m->machine->of;
+
+	if (d->run)
+		UNIT_ADD(unit, UNIT_ANY, &setup_run, db_str(d->name), db_text(m->input), db_int(d->run->timeout_ms),
+			 db_int(subject));
+	else if (!m->machine->entity->table)
+		UNIT_ADD(unit, UNIT_ANY, &setup_entity, db_int(subject), db_str(d->name), db_text(m->ref.name));
+}
+
 void trial_setup(struct sim *sim)
 {
 	struct trial *t = trial_of(sim);
@@ -202,11 +246,10 @@ void trial_setup(struct sim *sim)
 			UNIT_ADD(&versions, UNIT_ANY, &setup_version, db_str(d->name), db_int(v));
 		(void)sim_run_unit(sim, &versions);
 	}
-	if (d->run)
-		UNIT_ADD(&unit, UNIT_ANY, &setup_run, db_str(d->name), db_text(t->input), db_int(d->run->timeout_ms));
-	else
-		UNIT_ADD(&unit, UNIT_ANY, &setup_entity, db_str(d->name));
+	for (size_t i = 0; i < t->members_n; i++)
+		add_member(&unit, &t->members[i], TRIAL_SUBJECT + (int64_t)i);
 	(void)sim_run_unit(sim, &unit); /* what fails is a violation */
-	if (t->machine->schedule && !t->scripted)
+	trial_tables_setup(sim);
+	if (trial_has_slots(t) && !t->scripted)
 		trial_slots_setup(sim);
 }

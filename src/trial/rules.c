@@ -90,7 +90,7 @@ static void check_runs(struct sim *sim)
 	const struct db_rows *rows = &result.rows[0];
 
 	note_reached(sim);
-	if (trial_of(sim)->machine->schedule)
+	if (trial_has_slots(trial_of(sim)))
 		trial_slots_check(sim);
 	for (size_t i = 0; i < rows->n; i++) {
 		if (slice_is(db_cell(rows, i, 3)->s, RUN_CANCELLED))
@@ -116,7 +116,7 @@ void trial_check(struct sim *sim)
 	if (!t->rows_changed || sim->violation[0])
 		return;
 	t->rows_changed = false;
-	if (t->machine->run)
+	if (t->machine->run || t->members[t->members_n - 1].machine->run)
 		check_runs(sim);
 	else if (t->machine->batch)
 		trial_batch_check(sim);
@@ -215,25 +215,26 @@ static bool finishes(const struct workflow *w, struct slice from, struct slice t
 	return false;
 }
 
-static void check_entity_told(struct sim *sim, bool in_doubt)
+static void check_entity_told(struct sim *sim, const struct trial_member *m, bool in_doubt)
 {
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	const struct trial *t = trial_of(sim);
-	struct unit_result result = trial_ask_of(sim, &trial_history, TRIAL_SUBJECT);
+	int64_t subject = TRIAL_SUBJECT_OF(t, m);
+	struct unit_result result = trial_ask_of(sim, &trial_history, subject);
 	const struct db_rows *rows = &result.rows[0];
 	unsigned finished = in_doubt, done = 0;
 
 	for (size_t i = 0; i < rows->n; i++) {
 		struct slice from = db_cell(rows, i, 0)->s, to = db_cell(rows, i, 1)->s;
-		const struct trial_machine *next = t->machine->next;
+		const struct trial_machine *next = m->machine->next;
 
-		finished += finishes(t->machine->of->entity, from, to) ||
+		finished += finishes(m->machine->of->entity, from, to) ||
 			    (next && finishes(next->of->entity, from, to));
 	}
 	for (unsigned i = 0; i < ledger->n; i++) {
 		const struct trial_caller *c = &t->callers[ledger->effects[i].caller];
 
-		done += c->role == ROLE_ACTION && !c->service->repeats;
+		done += c->role == ROLE_ACTION && !c->service->repeats && ledger->effects[i].subject == subject;
 		if (done > finished)
 			trial_break(sim, RULE_SILENCE, c,
 				    "%s has happened, and step %s neither was done nor is its outcome held as unknown",
@@ -241,28 +242,37 @@ static void check_entity_told(struct sim *sim, bool in_doubt)
 	}
 }
 
-static void check_entities(struct sim *sim)
+static void check_entity(struct sim *sim, const struct trial_member *m)
 {
-	struct unit_result result = trial_ask(sim, &trial_entities);
+	struct unit_result result = trial_read_entity(sim, m);
 	const struct db_rows *rows = &result.rows[0];
-	bool owned = db_cell(rows, 0, 2)->i, held = owned && db_cell(rows, 0, 3)->i == INT64_MAX;
+	bool owned = db_cell(rows, 0, ENTITY_OWNER)->type != DB_NULL,
+	     held = owned && db_cell(rows, 0, ENTITY_UNTIL)->i == INT64_MAX;
+	bool open = db_cell(rows, 0, ENTITY_CLAIM_OPEN)->i > 0 &&
+		    db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->i == db_cell(rows, 0, ENTITY_EFFORT)->i;
+
+	/* Of a row of the user's: unless another workflow has moved it on, so that nobody goes on with the call. */
+	open = open && slice_eq(db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, db_cell(rows, 0, ENTITY_STATUS)->s);
 
 	if (owned && !held)
 		trial_break(sim, RULE_STUCK, NULL, "the entity stays %.*s for ever",
-			    SLICE_ARGS(db_cell(rows, 0, 1)->s));
-	check_entity_told(sim, held || db_cell(rows, 0, 4)->i || db_cell(rows, 0, 5)->i);
+			    SLICE_ARGS(db_cell(rows, 0, ENTITY_STATUS)->s));
+	check_entity_told(sim, m, held || db_cell(rows, 0, ENTITY_DOUBT)->i || open);
 }
 
 void trial_quiet(struct sim *sim)
 {
-	if (trial_has_jobs(trial_of(sim)))
+	const struct trial *t = trial_of(sim);
+
+	if (trial_has_jobs(t))
 		check_jobs(sim);
-	if (trial_of(sim)->machine->run)
+	if (t->machine->run || t->members[t->members_n - 1].machine->run)
 		check_ended_runs(sim);
-	else if (trial_of(sim)->machine->batch)
+	if (t->machine->batch)
 		trial_batch_quiet(sim);
-	else
-		check_entities(sim);
+	for (size_t i = 0; i < t->members_n; i++)
+		if (t->members[i].machine->entity)
+			check_entity(sim, &t->members[i]);
 	if (!trial_of(sim)->machine->entity || trial_ledger(sim)->clicks) /* otherwise it has not begun */
 		trial_check_own(sim, /* quiet= */ true);
 }

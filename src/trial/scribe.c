@@ -160,7 +160,7 @@ static void note_click(struct scribe *x, struct sim *sim, unsigned actor)
 	} else if (t->machine->batch) {
 		note_when(x, "cancel", slice_of(NULL, 0), NULL, NULL);
 	} else {
-		const struct trial_fire *fire = &t->fires[trial_ledger(sim)->used[t->actors[actor].n] - 1];
+		const struct trial_fire *fire = &t->fires[trial_ledger(sim)->fired[t->actors[actor].n] - 1];
 		bool anyone = strcmp(fire->requester, "default") == 0;
 
 		note_when(x, "fire", slice_str(fire->step->step_key), anyone ? NULL : "as", fire->requester);
@@ -231,12 +231,12 @@ static void add_given(const struct scribe *x, struct strbuf *out)
 	bool first = true;
 
 	strbuf_add_str(out, "      \"given\": { ");
-	if (t->start) {
+	if (t->members[0].start) {
 		strbuf_add_str(out, "\"status\": ");
-		json_quote(slice_str(t->start), out);
+		json_quote(slice_str(t->members[0].start), out);
 		strbuf_add_str(out, ", ");
 	}
-	strbuf_addf(out, "\"input\": %.*s, \"services\": { ", SLICE_ARGS(t->input));
+	strbuf_addf(out, "\"input\": %.*s, \"services\": { ", SLICE_ARGS(t->members[0].input));
 	for (size_t i = 0; i < t->services_n; i++)
 		if (x->services[i].n && !is_plain(x, i)) {
 			strbuf_add_str(out, first ? "" : ", ");

@@ -29,8 +29,12 @@ struct sight {
 	int64_t now;
 	size_t runs_n;
 	struct sight_run runs[RUNS_MAX];
-	char entity[WORKFLOW_NAME_MAX + 1];
-	bool owned, held;
+	char batch[20];
+	struct {
+		char status[WORKFLOW_NAME_MAX + 1];
+		bool owned, held;
+	} entities[TRIAL_MEMBERS_MAX];
+	char tables[400];
 	size_t items_n; /* of a batch */
 	struct {
 		char status[20], decision[20];
@@ -87,25 +91,32 @@ static void look_at_rows(struct sim *sim, struct sight *now)
 {
 	struct unit_result result;
 
-	if (trial_of(sim)->machine->run) {
-		result = trial_ask(sim, &trial_runs);
-		for (size_t i = 0; i < result.rows[0].n && i < RUNS_MAX; i++)
-			look_at_run(sim, &result.rows[0], now->runs_n = i, &now->runs[i]);
-		now->runs_n++;
-	} else if (trial_of(sim)->machine->batch) {
+	const struct trial *t = trial_of(sim);
+
+	result = trial_ask(sim, &trial_runs);
+	for (; now->runs_n < result.rows[0].n && now->runs_n < RUNS_MAX; now->runs_n++)
+		look_at_run(sim, &result.rows[0], now->runs_n, &now->runs[now->runs_n]);
+	if (t->machine->batch) {
 		result = trial_ask(sim, &trial_batch);
-		PUT(now->entity, db_cell(&result.rows[0], 0, 0));
+		PUT(now->batch, db_cell(&result.rows[0], 0, 0));
 		result = trial_ask(sim, &trial_items);
 		for (size_t i = 0; i < result.rows[0].n && i < ITEMS_MAX; i++) {
 			PUT(now->items[i].status, db_cell(&result.rows[0], i, 1));
 			PUT(now->items[i].decision, db_cell(&result.rows[0], i, 2));
 			now->items_n = i + 1;
 		}
-	} else {
-		result = trial_ask(sim, &trial_entities);
-		PUT(now->entity, db_cell(&result.rows[0], 0, 1));
-		now->owned = db_cell(&result.rows[0], 0, 2)->i;
-		now->held = now->owned && db_cell(&result.rows[0], 0, 3)->i == INT64_MAX;
+	}
+	for (size_t i = 0; i < t->members_n; i++)
+		if (t->members[i].machine->entity) {
+			result = trial_read_entity(sim, &t->members[i]);
+			PUT(now->entities[i].status, db_cell(&result.rows[0], 0, ENTITY_STATUS));
+			now->entities[i].owned = db_cell(&result.rows[0], 0, ENTITY_OWNER)->type != DB_NULL;
+			now->entities[i].held = now->entities[i].owned &&
+						db_cell(&result.rows[0], 0, ENTITY_UNTIL)->i == INT64_MAX;
+		}
+	if (t->tables.names_n) {
+		result = trial_ask(sim, &t->tables.look);
+		PUT(now->tables, db_cell(&result.rows[0], 0, 0));
 	}
 	result = trial_ask(sim, &trial_jobs);
 	for (size_t i = 0; i < result.rows[0].n && i < JOBS_MAX; i++) {
@@ -158,7 +169,7 @@ static const char *who_acts(const struct trial *t, unsigned actor)
 	const struct trial_actor *a = &t->actors[actor];
 
 	if (a->part == PART_JANITOR || a->part == PART_WORKER || a->part == PART_OPERATOR ||
-	    (a->part == PART_CALLER && t->machine->run))
+	    (a->part == PART_CALLER && t->machine->run && !t->fires_n))
 		return a->name;
 	return sim_node_name(t->scenario.cast[actor].node);
 }
@@ -174,10 +185,28 @@ static size_t line_of_step(const struct trial *t, const struct sight_run *run, i
 	return m->definition->steps[position].line;
 }
 
+static const char *name_of_entity(const struct trial *t, size_t i)
+{
+	return i == 0 || trial_is_one_row(t->machine, t->members[1].machine) ? "e1" : "e2";
+}
+
+/* Of two runs: which. Empty: there is one, or they are of two workflows. */
+static const char *name_of_member(const struct trial *t, int64_t subject)
+{
+	bool twins = t->members_n > 1 && t->members[0].machine == t->members[1].machine;
+
+	return !twins                         ? ""
+	       : subject == TRIAL_SUBJECT     ? ", the first"
+	       : subject == TRIAL_SUBJECT + 1 ? ", the second"
+					      : "";
+}
+
 static void tell_steps(struct teller *x, const char *who, const struct sight_run *was, const struct sight_run *is)
 {
 	const char *file = x->t->machine->of->file, *name;
 
+	if (is->id == TRIAL_SUBJECT + 1 && x->t->members_n > 1)
+		file = x->t->members[1].machine->of->file;
 	if (x->t->machine->next && is->version == x->t->machine->next->version)
 		file = x->t->machine->next->of->file;
 	for (size_t i = 0; i < is->steps_n; i++) {
@@ -185,7 +214,8 @@ static void tell_steps(struct teller *x, const char *who, const struct sight_run
 		size_t line = line_of_step(x->t, is, is->steps[i].position, &name);
 
 		if (!known)
-			tell(x, who, file, line, "step %s is %s", name, is->steps[i].status);
+			tell(x, who, file, line, "step %s%s is %s", name, name_of_member(x->t, is->id),
+			     is->steps[i].status);
 		else if (is->steps[i].undone && !was->steps[i].undone)
 			tell(x, who, file, line, "step %s is undone", name);
 	}
@@ -194,33 +224,40 @@ static void tell_steps(struct teller *x, const char *who, const struct sight_run
 static void tell_run(struct teller *x, const char *who, const struct sight_run *was, const struct sight_run *is)
 {
 	bool plain = strcmp(is->status, RUN_RUNNING) == 0 || strcmp(is->status, RUN_PENDING) == 0;
+	LOCAL_STRBUF(run, 2 * WORKFLOW_NAME_MAX);
 
+	strbuf_add_str(&run, "the run");
+	if (x->t->members_n > 1) /* which of them */
+		strbuf_addf(&run, " of %s%s", is->workflow, name_of_member(x->t, is->id));
 	if (!was)
 		tell(x, who, NULL, 0, "starts a run of %s", is->workflow);
 	tell_steps(x, who, was, is);
 	if (was && strcmp(was->status, is->status) == 0 && strcmp(was->awaits, is->awaits) == 0)
 		return;
 	if (strcmp(is->awaits, RUN_AWAITS_PERSON) == 0)
-		tell(x, who, NULL, 0, "the run is %s, and waits for a person: its step is %s", is->status,
+		tell(x, who, NULL, 0, "%s is %s, and waits for a person: its step is %s", run.p, is->status,
 		     is->step_status);
 	else if (is->awaits[0] && !(was && strcmp(was->awaits, is->awaits) == 0))
-		tell(x, who, NULL, 0, "the run is %s: it awaits %s", is->status, is->awaits);
+		tell(x, who, NULL, 0, "%s is %s: it awaits %s", run.p, is->status, is->awaits);
 	else if (!plain)
-		tell(x, who, NULL, 0, "the run is %s", is->status);
+		tell(x, who, NULL, 0, "%s is %s", run.p, is->status);
 }
 
-static void tell_entity(struct teller *x, const char *who, const struct sight *is)
+static void tell_entity(struct teller *x, const char *who, const struct sight *all, size_t i)
 {
-	bool claims = is->owned && !x->was.owned, reverts = x->was.owned && !is->owned && strcmp(who, "janitor") == 0;
+	const char *was = x->was.entities[i].status, *is = all->entities[i].status;
+	const char *name = name_of_entity(x->t, i);
+	bool owned = all->entities[i].owned, owned_before = x->was.entities[i].owned;
+	bool reverts = owned_before && !owned && strcmp(who, "janitor") == 0;
 
-	if (is->held && !x->was.held)
-		tell(x, who, NULL, 0, "e1 stays %s, held for a person", is->entity);
-	if (strcmp(is->entity, x->was.entity) == 0)
-		return;
-	tell(x, who, NULL, 0, "e1: %s → %s%s", x->was.entity, is->entity,
-	     claims    ? ", a claim"
-	     : reverts ? ", its claim is over: on_unknown is revert"
-		       : "");
+	if (all->entities[i].held && !x->was.entities[i].held)
+		tell(x, who, NULL, 0, "%s stays %s, held for a person", name, is);
+	if (strcmp(is, was) != 0 &&
+	    !(i && trial_is_one_row(x->t->machine, x->t->members[1].machine))) /* which is told already */
+		tell(x, who, NULL, 0, "%s: %s → %s%s", name, was, is,
+		     owned && !owned_before ? ", a claim"
+		     : reverts              ? ", its claim is over: on_unknown is revert"
+					    : "");
 }
 
 static void tell_batch(struct teller *x, const char *who, const struct sight *is)
@@ -232,8 +269,8 @@ static void tell_batch(struct teller *x, const char *who, const struct sight *is
 			tell(x, who, NULL, 0, "item %zu is %s, and what it was charged is given back", i,
 			     is->items[i].decision);
 	}
-	if (strcmp(is->entity, x->was.entity) != 0)
-		tell(x, who, NULL, 0, "the batch is %s", is->entity);
+	if (strcmp(is->batch, x->was.batch) != 0)
+		tell(x, who, NULL, 0, "the batch is %s", is->batch);
 }
 
 static void tell_jobs(struct teller *x, const char *who, const struct sight *is)
@@ -290,20 +327,19 @@ static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
 		tell(x, t->actors[actor].name, NULL, 0, "cancels the batch");
 		return;
 	}
-	if (t->machine->run) {
-		const struct run_verb *verb = (const struct run_verb *)&sim->state.actors[actor].task;
+	for (size_t i = 0; i < t->clicks_n; i++)
+		if (((const struct run_verb *)&sim->state.actors[actor].task)->rq == &t->clicks[i].rq) {
+			tell(x, t->actors[actor].name, NULL, 0, "%s%s", t->clicks[i].words,
+			     name_of_member(t, t->clicks[i].rq.subject));
+			return;
+		}
 
-		for (size_t i = 0; i < t->clicks_n; i++)
-			if (verb->rq == &t->clicks[i].rq)
-				tell(x, t->actors[actor].name, NULL, 0, "%s", t->clicks[i].words);
-		return;
-	}
+	const struct trial_fire *fire = &t->fires[ledger->fired[t->actors[actor].n] - 1];
+	size_t i = (size_t)(fire->member - t->members);
 
-	const struct trial_fire *fire = &t->fires[ledger->used[t->actors[actor].n] - 1];
-
-	tell(x, t->actors[actor].name, fire->machine->of->file, fire->step->line, "fires %s as %s%s; e1 is %s",
+	tell(x, t->actors[actor].name, fire->machine->of->file, fire->step->line, "fires %s as %s%s; %s is %s",
 	     fire->step->step_key, fire->requester, fire->machine == t->machine->next ? ", by the new version" : "",
-	     x->was.entity);
+	     name_of_entity(t, i), x->was.entities[i].status);
 }
 
 static void tell_act(struct teller *x, enum sim_act how, bool stalls)
@@ -432,12 +468,15 @@ static void after_step(struct explore_listener *base, struct sim *sim, struct si
 	tell_edge(x, sim, edge);
 	note_effects(x, sim);
 	x->lane = LANE_STORE;
-	for (size_t i = 0; i < is.runs_n && x->t->machine->run; i++)
+	for (size_t i = 0; i < is.runs_n; i++)
 		tell_run(x, who, i < x->was.runs_n ? &x->was.runs[i] : NULL, &is.runs[i]);
-	if (x->t->machine->entity)
-		tell_entity(x, who, &is);
-	else if (x->t->machine->batch)
+	for (size_t i = 0; i < x->t->members_n; i++)
+		if (x->t->members[i].machine->entity)
+			tell_entity(x, who, &is, i);
+	if (x->t->machine->batch)
 		tell_batch(x, who, &is);
+	if (strcmp(is.tables, x->was.tables) != 0)
+		tell(x, who, NULL, 0, "the tables are %s", is.tables);
 	tell_jobs(x, who, &is);
 	tell_actors(x, sim, &is);
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "model/user_table.h"
 #include "sim/home.h"
 #include "trial/parts.h"
 
@@ -10,291 +11,64 @@
 #define PARTS_MAX 1000
 #define NEW_VERSION 2 /* where there is an old one, which is 1 */
 
-/* ---- services ---- */
-
-#define BIT(may) (1u << (may))
-#define MAY_BY_DEFAULT                                                                                                 \
-	(BIT(MAY_DONE) | BIT(MAY_FAILED) | BIT(MAY_REJECTED) | BIT(MAY_TIMEOUT) | BIT(MAY_TIMEOUT_AFTER) |             \
-	 BIT(MAY_LATE))
-
-static void service_said(struct trial_service *s, const struct trial_service_said *said)
-{
-	if (!said)
-		return;
-	s->may = said->may ? said->may : s->may;
-	s->dedupes = said->dedupes_said ? said->dedupes : s->dedupes;
-	s->guesses |= said->guesses;
-	s->voids |= said->voids;
-	s->returns = said->returns.raw.p ? said->returns.raw : s->returns;
-}
-
-/* What a definition says of its services goes, unless the world's file says something else. */
-static struct trial_service *service_of(struct trial *t, const struct action *action)
-{
-	struct trial_service *s;
-
-	for (size_t i = 0; i < t->services_n; i++)
-		if (t->services[i].action == action)
-			return &t->services[i];
-	if (t->services_n == TRIAL_ACTIONS_MAX)
-		return NULL;
-	s = &t->services[t->services_n++];
-	*s = (struct trial_service){
-		.action = action,
-		.may = MAY_BY_DEFAULT,
-		.repeats = action->effect == EFFECT_IDEMPOTENT,
-		.dedupes = action->effect == EFFECT_KEYED,
-		.returns = slice_str("{}"),
-	};
-	if (s->repeats) /* when it happens does not matter */
-		s->may &= ~BIT(MAY_LATE);
-	service_said(s, trial_world_service(t->adding->world, action->name));
-	service_said(s, trial_world_service(t->world, action->name));
-	return s;
-}
-
-/* Asked, and nothing happens by it. */
-static void only_asked(struct trial *t, const struct action *action, bool rejects)
-{
-	struct trial_service *s = service_of(t, action);
-
-	if (s)
-		s->may = BIT(MAY_DONE) | BIT(MAY_TIMEOUT) | (rejects ? BIT(MAY_REJECTED) : 0);
-}
-
-static void add_caller(struct trial *t, struct trial_caller c, const struct action *action)
-{
-	c.service = action && action_is_outside(action) ? service_of(t, action) : NULL;
-	for (size_t i = 0; i < t->callers_n; i++) {
-		const struct trial_caller *other = &t->callers[i];
-
-		if (other->of == c.of && other->role == c.role && other->service == c.service &&
-		    strcmp(other->step, c.step) == 0)
-			return;
-	}
-	if (t->callers_n < TRIAL_ACTIONS_MAX)
-		t->callers[t->callers_n++] = c;
-}
-
-static void add_asked(struct trial *t, struct trial_caller c, const struct action *action, bool rejects)
-{
-	if (!action || !action_is_outside(action))
-		return;
-	c.role = ROLE_ASK;
-	add_caller(t, c, action);
-	only_asked(t, action, rejects);
-}
-
-static void add_view(struct trial *t, struct trial_caller c, const struct step_view *view)
-{
-	if (!view->allowed || view->start != STARTS_HERE)
-		return;
-	add_caller(t, c, view->action);
-	add_asked(t, c, view->validation, /* rejects= */ true);
-	add_asked(t, c, view->action ? view->action->probe : NULL, /* rejects= */ false);
-	c.role = ROLE_AFTER;
-	t->has_effects |= view->after_effects_n > 0;
-	for (size_t i = 0; i < view->after_effects_n; i++)
-		if (action_is_outside(view->after_effects[i]))
-			add_caller(t, c, view->after_effects[i]);
-}
-
-static void add_entity(struct trial *t, const struct definition *d)
-{
-	const struct workflow *w = d->entity;
-
-	for (size_t i = 0; i < w->steps_n; i++)
-		for (size_t v = 0; v <= w->requesters_n; v++)
-			add_view(t,
-				 (struct trial_caller){
-					 .of = d, .step = w->steps[i].step_key, .line = w->steps[i].line, .order = i},
-				 &w->steps[i].views[v]);
-}
-
-static void add_run_steps(struct trial *t, const struct definition *d, const struct run_definition *part)
-{
-	for (size_t i = 0; i < part->steps_n; i++) {
-		const struct run_step *step = &part->steps[i];
-		struct trial_caller c = {
-			.of = d, .step = step->name, .line = step->line, .run_step = step, .order = t->callers_n};
-
-		t->has_events |= step->type == RUN_EXTERNAL_EVENT || step->type == RUN_APPROVAL;
-		add_caller(t, c, step->type == RUN_TASK ? step->action : NULL);
-		add_asked(t, c, step->action ? step->action->probe : NULL, /* rejects= */ false);
-		c.role = ROLE_UNDO;
-		if (step->type == RUN_TASK && step->compensate && action_is_outside(step->compensate))
-			add_caller(t, c, step->compensate);
-		for (size_t p = 0; p < step->parts_n; p++)
-			add_run_steps(t, d, step->parts[p].definition);
-	}
-}
-
-static void add_run(struct trial *t, const struct definition *d)
-{
-	struct trial_caller c = {.of = d, .step = "", .role = ROLE_AFTER};
-
-	add_run_steps(t, d, d->run);
-	t->has_effects |= d->run->failure_effects_n > 0;
-	for (size_t i = 0; i < d->run->failure_effects_n; i++) {
-		c.line = d->run->failure_effects[i]->line;
-		if (action_is_outside(d->run->failure_effects[i]))
-			add_caller(t, c, d->run->failure_effects[i]);
-	}
-}
-
-/* It is asked for again until it is done: when that is, and how often, does not matter. */
-static void add_repeated(struct trial *t, struct trial_caller c, const struct action *action, enum trial_role role)
-{
-	if (!action)
-		return;
-	c.role = role;
-	add_caller(t, c, action);
-	if (action_is_outside(action) && service_of(t, action))
-		service_of(t, action)->repeats = true;
-}
-
-static void add_batch(struct trial *t, const struct definition *d)
-{
-	const struct batch_definition *b = d->batch;
-	struct trial_caller c = {.of = d, .step = TRIAL_ITEM, .line = b->item_action->line};
-
-	add_caller(t, c, b->item_action);
-	add_asked(t, c, b->item_action->probe, /* rejects= */ false);
-	add_repeated(t, c, b->item_action->void_action, ROLE_VOID);
-	add_repeated(t, c, b->cleanup_action, ROLE_UNDO);
-	c.step = "";
-	c.role = ROLE_AFTER;
-	t->has_effects |= b->after_effects_n > 0 || b->cleanup_action;
-	for (size_t i = 0; i < b->after_effects_n; i++)
-		if (action_is_outside(b->after_effects[i]))
-			add_caller(t, c, b->after_effects[i]);
-}
-
-/* ---- machines ---- */
-
-/* Statements name tables of the user's, which are not here: that they have run is written down, in the same unit. */
-static void count_instead(struct trial *t, struct action *action)
-{
-	struct action_statement *statement = arena_zalloc(t->arena, sizeof *statement);
-	char sql[WORKFLOW_NAME_MAX + 100];
-
-	ASSERT(statement);
-	snprintf(sql, sizeof sql, "INSERT INTO trial_ledger (action, effect) VALUES ('%s', ?1)", action->name);
-	statement->name = "done";
-	statement->sql = arena_copy(t->arena, slice_str(sql)).p;
-	statement->params_n = 1;
-	statement->params[0] = "key";
-	action->statements_n = 1;
-	action->statements = statement;
-	t->has_sql = true;
-}
-
-/* What is parsed belongs to the trial, which has it alone. */
-static void adapt(struct trial *t, const struct definition *d)
-{
-	struct action *actions = (struct action *)(uintptr_t)d->actions;
-
-	for (size_t i = 0; i < d->actions_n; i++)
-		if (actions[i].kind == ACTION_SQL)
-			count_instead(t, &actions[i]);
-	if (d->entity && d->entity->table.table) {
-		((struct workflow *)(uintptr_t)d->entity)->table.table = NULL;
-		t->has_table = true;
-	}
-}
-
-/* A rest that is spread at random is another in every schedule, and nothing depends on it. */
-static void unspread(const struct run_definition *d)
-{
-	struct run_step *steps = (struct run_step *)(uintptr_t)d->steps;
-
-	for (size_t i = 0; i < d->steps_n; i++) {
-		steps[i].retry.jitter = false;
-		for (size_t p = 0; p < steps[i].parts_n; p++)
-			unspread(steps[i].parts[p].definition);
-	}
-}
-
-static const struct batch_machine *batch_machine(const struct trial *t, const struct batch_definition *d)
-{
-	struct batch_machine *machine = arena_zalloc(t->arena, sizeof *machine);
-
-	ASSERT(machine);
-	((struct batch_definition *)(uintptr_t)d)->retry.jitter = false;
-	*machine = (struct batch_machine){d, 1};
-	return machine;
-}
-
-static void add_machine(struct trial *t, const struct definition *d, int64_t version)
-{
-	struct trial_machine *m = &t->machines[t->machines_n];
-
-	t->has_function |= d->function != NULL;
-	if (d->function || t->machines_n == TRIAL_MACHINES_MAX)
-		return;
-	t->machines_n++;
-	t->adding = d;
-	adapt(t, d);
-	m->of = d;
-	m->version = version;
-	if (d->run) {
-		unspread(d->run);
-		add_run(t, d);
-		m->run = run_machine_new(d->run, version, t->arena);
-	} else if (d->batch) {
-		add_batch(t, d);
-		m->batch = batch_machine(t, d->batch);
-	} else {
-		add_entity(t, d);
-		m->entity = entity_machine_new(d->entity, version, /* table= */ NULL, t->arena);
-	}
-	ASSERT(m->run || m->entity || m->batch);
-}
-
 /* ---- scenarios ---- */
 
 static const struct sim_outside outside = {.end = trial_end};
 
-static const char schema[] = "CREATE TABLE trial_ledger (action TEXT NOT NULL, effect TEXT)";
-
-static const struct sim_user users[TRIAL_NODES_MAX] = {
-#define USER(n)                                                                                                        \
-	{                                                                                                              \
-		schema, n, trial_rounds, trial_is_bystander, trial_lease_end, trial_is_eager, trial_stands_still,      \
-			trial_allows, trial_cut, trial_forgets_versions, trial_late_n, trial_land                      \
-	}
-	USER(1),
-	USER(2),
-	USER(3),
-#undef USER
+static const struct sim_user user = {
+	.rounds = trial_rounds,
+	.is_bystander = trial_is_bystander,
+	.lease_end = trial_lease_end,
+	.is_eager = trial_is_eager,
+	.stands_still = trial_stands_still,
+	.allows = trial_allows,
+	.cut = trial_cut,
+	.forgets_versions = trial_forgets_versions,
+	.late_n = trial_late_n,
+	.land = trial_land,
 };
 
 /* One thing to walk through: a machine, an input, where an entity begins. */
 struct part {
-	const struct trial_machine *machine;
-	struct slice input;
-	const char *start, *name;
+	size_t n;
+	struct trial_member members[TRIAL_MEMBERS_MAX];
+	const char *name;
 	bool given_up; /* it is larger than its share */
 };
 
-void trial_begin(struct trial *t, const struct trial_machine *machine, struct slice input, const char *start,
-		 const char *name)
+static struct sim_subject born(const struct trial_member *m)
 {
-	t->machine = machine;
-	t->input = input;
-	t->start = start;
+	return m->machine->run     ? (struct sim_subject){run_kind(), RUN_PENDING}
+	       : m->machine->batch ? (struct sim_subject){batch_kind(), BATCH_QUEUED}
+				   : (struct sim_subject){m->machine->entity->kind, m->start};
+}
+
+void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name)
+{
+	struct sim_subject first = born(&members[0]);
+
+	t->machine = members[0].machine;
+	t->members_n = n;
+	t->second = born(&members[n - 1]);
+	for (size_t i = 0; i < n; i++) {
+		bool own = members[i].machine->entity && members[i].machine->entity->table;
+
+		t->members[i] = members[i];
+		t->members[i].ref = (struct entity_ref){slice_str(own ? "" : "default"), members[i].machine->entity,
+							own ? members[i].machine->row
+							: i ? slice_str("e2")
+							    : slice_str("e1")};
+	}
 	t->scenario = (struct sim_scenario){
 		.name = name,
-		.subjects_n = 1,
-		.kind = machine->run     ? run_kind()
-			: machine->batch ? batch_kind()
-					 : machine->entity->kind,
-		.initial = machine->run     ? RUN_PENDING
-			   : machine->batch ? BATCH_QUEUED
-					    : start,
+		.subjects_n = (unsigned)n,
+		.kind = first.kind,
+		.initial = first.initial,
+		.others = &t->second,
+		.user_moves = n > 1,
 		.driven = true,
 		.outside = &outside,
-		.user = &users[t->options->nodes - 1],
+		.user = &t->user,
 		.setup = trial_setup,
 		.check = trial_check,
 		.quiet = trial_quiet,
@@ -314,20 +88,36 @@ static const struct trial_world *inputs_of(const struct trial *t, const struct d
 	return t->world->inputs_n || !of->world ? t->world : of->world;
 }
 
-static void add_part(struct trial *t, struct parts *parts, struct part part, size_t input)
+/* Its name is that of its members. */
+static void add_part(struct trial *t, struct parts *parts, struct part part)
 {
-	const struct trial_world *world = inputs_of(t, part.machine->of);
-	char name[NAME_BYTES], more[40] = "";
+	char name[2 * NAME_BYTES];
+	size_t n = 0;
 
 	if (parts->n == parts->room)
 		return;
-	if (world->inputs_n > 1)
-		snprintf(more, sizeof more, ", input %zu", input + 1);
-	snprintf(name, sizeof name, "%s%s%s%s", part.machine->of->name, part.start ? " from " : "",
-		 part.start ? part.start : "", more);
+	for (size_t i = 0; i < part.n && n < sizeof name; i++) {
+		const struct trial_member *m = &part.members[i];
+		const struct trial_world *world = inputs_of(t, m->machine->of);
+		char more[40] = "";
+
+		for (size_t k = 0; k < world->inputs_n && world->inputs_n > 1; k++)
+			if (m->input.p == world->inputs[k].raw.p)
+				snprintf(more, sizeof more, ", input %zu", k + 1);
+		n += (size_t)snprintf(name + n, sizeof name - n, "%s%s%s%s%s", i ? " + " : "", m->machine->of->name,
+				      m->start ? " from " : "", m->start ? m->start : "", more);
+	}
 	part.name = arena_copy(t->arena, slice_str(name)).p;
-	part.input = world->inputs_n ? world->inputs[input].raw : slice_str("{}");
 	parts->items[parts->n++] = part;
+}
+
+static void add_alone(struct trial *t, struct parts *parts, const struct trial_machine *m, size_t input,
+		      const char *start)
+{
+	const struct trial_world *world = inputs_of(t, m->of);
+	struct slice given = world->inputs_n ? world->inputs[input].raw : slice_str("{}");
+
+	add_part(t, parts, (struct part){.n = 1, .members = {{.machine = m, .input = given, .start = start}}});
 }
 
 static bool starts_something(const struct workflow *w, const char *status)
@@ -346,12 +136,49 @@ static void add_parts(struct trial *t, const struct trial_machine *m, struct par
 
 	for (size_t input = 0; input < inputs; input++) {
 		if (!m->entity)
-			add_part(t, parts, (struct part){.machine = m}, input);
+			add_alone(t, parts, m, input, /* start= */ NULL);
 		for (size_t s = 0; m->entity && s < m->of->entity->statuses_n; s++)
 			if (starts_something(m->of->entity, m->of->entity->statuses[s]))
-				add_part(t, parts, (struct part){.machine = m, .start = m->of->entity->statuses[s]},
-					 input);
+				add_alone(t, parts, m, input, m->of->entity->statuses[s]);
 	}
+}
+
+/* ---- two that meet ---- */
+
+/* Two entities that are one row of a table of the user's: they are in one status, and not two of one workflow. */
+bool trial_is_one_row(const struct trial_machine *a, const struct trial_machine *b)
+{
+	return a->entity && b->entity && a->entity->table && b->entity->table &&
+	       user_table_is_same(&a->of->entity->table, &b->of->entity->table);
+}
+
+/*
+ * Each with each other whose statements, or whose rows, are in the same table; and two of one. One row is in one status: both begin where
+ * either does.
+ */
+static void add_meetings(struct trial *t, struct parts *parts)
+{
+	size_t alone = parts->n;
+
+	for (size_t i = 0; i < alone; i++)
+		for (size_t k = 0; k < alone; k++) {
+			const struct trial_member *first = &parts->items[i].members[0];
+			const struct trial_machine *x = first->machine;
+			struct trial_member second = parts->items[k].members[0];
+			const struct trial_machine *y = second.machine;
+			bool wanted = i <= k;
+
+			if (!(x->tables & y->tables))
+				continue;
+			if (trial_is_one_row(x, y)) {
+				bool is_new = !k || parts->items[k - 1].members[0].machine != y;
+
+				second.start = first->start;
+				wanted = x != y && is_new && (x < y || !starts_something(y->of->entity, second.start));
+			}
+			if (wanted)
+				add_part(t, parts, (struct part){.n = 2, .members = {*first, second}});
+		}
 }
 
 /* ---- walking ---- */
@@ -395,7 +222,7 @@ static bool walk_part(struct walker *w, struct part *part, unsigned mishaps, uin
 	enum explore_verdict verdict;
 
 	ASSERT(found);
-	trial_begin(t, part->machine, part->input, part->start, part->name);
+	trial_begin(t, part->members, part->n, part->name);
 	t->scenario.bounds = (struct sim_bounds){.lapses = t->options->pauses,
 						 .crashes = t->options->crashes,
 						 .lost_answers = t->options->lost,
@@ -514,7 +341,9 @@ static void finish(const struct trial *t, struct trial_report *report)
 	report->covered_n = trial_fill_covered(t, report->covered);
 	add_left_out(report, true,
 		     "commits whose answer is lost, and groups of units: the engine's own tests walk through these");
-	add_left_out(report, t->has_sql, "statements of sql actions are counted, not run: none of them refuses");
+	add_left_out(
+		report, t->has_sql && !t->tables.names_n,
+		"statements of sql actions are counted, not run, so nobody meets at a table: `tables` of a world make them");
 	add_left_out(report, t->has_table, "entities of a table of yours are explored as the engine's own");
 	add_left_out(report, t->has_function, "functions");
 	add_left_out(report, t->has_old, "workflows that are in one version alone");
@@ -585,7 +414,7 @@ static void add_old(struct trial *t, const struct definition *d)
 		t->has_old = true;
 		return;
 	}
-	add_machine(t, d, /* version= */ 1);
+	trial_add_machine(t, d, /* version= */ 1);
 	t->machines[t->machines_n - 1].next = d->batch ? NULL : next;
 }
 
@@ -608,14 +437,18 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 	t->world = world;
 	t->options = options;
 	add_own(t, &world->rules);
+	t->user = user;
+	t->user.nodes_n = options->nodes;
+	t->user.schema = trial_tables_make(t, set);
 	for (size_t i = 0; i < set->n; i++) {
 		add_own(t, &set->items[i]->rules);
-		add_machine(t, set->items[i], options->old ? NEW_VERSION : 1);
+		trial_add_machine(t, set->items[i], options->old ? NEW_VERSION : 1);
 	}
 	for (size_t i = 0; options->old && i < options->old->n; i++)
 		add_old(t, options->old->items[i]);
 	for (size_t i = 0; i < set->schedules_n; i++)
 		add_schedule(t, set->schedules[i]);
+	trial_tables_made(t);
 	return t;
 }
 
@@ -630,10 +463,12 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 	for (size_t i = 0; i < t->machines_n; i++)
 		if (!x->options->old || t->machines[i].next || t->machines[i].batch)
 			add_parts(t, &t->machines[i], &parts);
-	report->scenarios_n = parts.n;
-	if (parts.n)
+	if (!x->options->old)
+		add_meetings(t, &parts);
+	report->scenarios_n = t->wrong ? 0 : parts.n;
+	if (report->scenarios_n)
 		walk(&walker, &parts);
-	if (parts.n && !report->story)
+	if (report->scenarios_n && !report->story)
 		check_reached(t, report);
 	return t;
 }
@@ -655,6 +490,8 @@ enum hx_code trial_run(const struct definition_set *set, const struct trial_worl
 	if (ret_report->story && ret_report->story->events_n && !options->brief)
 		trial_suggest(t, ret_report->story, explore_again, &x, ret_report);
 	sim_homes_release();
+	if (t->wrong)
+		return error_set(err, HX_VALIDATION_ERROR, "%s", t->wrong);
 	if (!ret_report->scenarios_n)
 		return error_set(err, HX_VALIDATION_ERROR, "there is nothing here that can be explored");
 	return HX_OK;

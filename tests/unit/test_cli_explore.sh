@@ -242,6 +242,43 @@ exits 1 explore flows/race.json --brief && says "found: silence: Y has happened"
 	says "race from a, 0 mishaps" && says "caller-2       hears 409 CONCURRENCY_ERROR" && exits 0 explore flows/raceless.json --mishaps 1 && says_like '^complete: '
 result two_steps_without_a_claim
 
+# Two that are clean alone, and not together: they meet at a table of the world's.
+together=$examples/together
+exits 0 explore "$together/sale.json" --world "$together/shelf.world.json" --mishaps 1 --brief && says '2 scenarios' && says_like '^complete: ' && says 'sale take' &&
+	exits 0 explore "$together/recount.json" --world "$together/shelf.world.json" --mishaps 0 --brief && says_like '^complete: ' &&
+	exits 1 explore "$together/sale.json" "$together/recount.json" --world "$together/shelf.world.json" --brief && says "sale + recount, 0 mishaps, 11 events" &&
+	says 'found: never: what is never to be is: .tables.shelf[0].sold == 1 and .tables.shelf[0].here == 1' && says 'the tables are {"shelf":[{"sku":"cup","here":0,' &&
+	says 'step take is COMPLETED' && exits 0 explore "$together/sale.json" "$together/recount.mended.json" --world "$together/shelf.world.json" --mishaps 0 &&
+	says '5 scenarios' && says_like '^complete: ' && ! says 'not reached$'
+result two_that_meet_at_a_table
+cat >flows/ship.json <<'END'
+{ "workflow": "ship", "kind": "entity", "meta": { "table": "app.parcel" }, "status_types": ["packed", "shipped"], "initial_status": "packed",
+  "world": { "tables": [ "CREATE TABLE parcel (id TEXT PRIMARY KEY, status TEXT, version INTEGER, updated_at INTEGER)", "INSERT INTO parcel VALUES ('p-1', 'packed', 7, 0)" ] },
+  "actions": { "Ship": { "kind": "http", "url": "http://127.0.0.1:9/s", "effect": "keyed" } },
+  "steps": [ { "step_id": 1, "step_key": "ship", "status": "packed", "successful_state": "shipped", "action": "Ship" } ] }
+END
+sed 's/"ship"/"refund"/g; s/"shipped"/"refunded"/g; s/"Ship"/"Refund"/g' flows/ship.json >flows/refund.json
+held() { sed -e "s/\"packed\", \"$2\"\]/\"packed\", \"$3\", \"$2\"]/; s/\"action\": \"[A-Z][a-z]*\"/&, \"claim_state\": [\"$3\", \"packed\"], \"on_unknown\": \"hold\"/" "flows/$1.json" >"flows/$1.held.json"; }
+held ship shipped shipping && held refund refunded refunding
+exits 0 explore flows/ship.json --mishaps 1 && exits 0 explore flows/refund.json --mishaps 1 && exits 1 explore flows/ship.json flows/refund.json --brief &&
+	says "found: silence: Refund has happened" && says "ship from packed + refund from packed, 0 mishaps" && says '"status":"shipped","version":2' &&
+	exits 0 explore flows/ship.held.json flows/refund.held.json && says_like '^complete: ' && says '3 scenarios'
+result two_entities_that_are_one_row
+# A statement runs as it stands: a constraint refuses it, and what cannot be run here is told at once.
+shop() { printf '{ "workflow": "shop", "kind": "run", "actions": { "take": { "kind": "sql", "statements": [ { "name": "take", "sql": "%s" } ] } },
+  "steps": [ { "name": "take", "type": "task", "action": "take", "retry": { "max_attempts": 2 } } ] }' "$1" >flows/shop.json; }
+world() { printf '{ "tables": [ "%s", "INSERT INTO stock VALUES (1)" ], "rules": [ { "never": ".with.status == \\"COMPLETED\\" and .status == \\"COMPLETED\\"" }, { "sometimes": ".status == \\"FAILED\\"" } ] }' "$1" >world.json; }
+shop 'UPDATE stock SET n = n - 1' && world 'CREATE TABLE stock (n INTEGER CHECK (n >= 0))' && exits 0 explore flows/shop.json --world world.json && says_like '^complete: ' &&
+	world 'CREATE TABLE stock (n INTEGER)' && exits 1 explore flows/shop.json --world world.json --brief && says "shop + shop, 0 mishaps" && says "the second is COMPLETED"
+result a_constraint_refuses_the_second_of_two
+shop 'UPDATE stuck SET n = n - 1' && exits 2 explore flows/shop.json --world world.json && complains "no such table: stuck" && silent out &&
+	world 'CREATE TABLE stock (n INTEGER); DROP TABLE x' && exits 2 explore flows/shop.json --world world.json && complains 'world.json:1: error: table: it is one CREATE TABLE' &&
+	world 'CREATE TABLE hx_stock (n INTEGER)' && exits 2 explore flows/shop.json --world world.json && complains 'it is one CREATE TABLE' &&
+	world 'CREATE TABLE stock (n INTEGER' && exits 2 explore flows/shop.json --world world.json && complains 'incomplete input' &&
+	sed -i "s/, \"INSERT INTO parcel[^]]*//" flows/ship.json && exits 2 explore flows/ship.json && complains 'parcel: it has no row that could be an entity'
+result tables_that_are_none
+rm -f flows/ship*.json flows/refund*.json flows/shop.json
+
 printf '{\n "servces": { } }\n' >world.json
 exits 2 explore flows/keyed.json --world world.json && silent out && complains 'world.json:2: error: ' && complains '"services"'
 result a_field_that_is_none
