@@ -531,20 +531,16 @@ static void pass_time(struct sim *sim, enum sim_cut done, bool paused)
 			settle_ask(sim, i);
 }
 
-/* Whoever was just answered is paused with that until its lease is over, and then anybody may be quicker. */
-static void stall(struct sim *sim, unsigned i)
-{
-	struct sim_actor *actor = &sim->state.actors[i];
-
-	actor->stalls = actor->state == SIM_ASKING;
-	pass_time(sim, CUT_NOT_DONE, /* paused= */ true);
-}
-
+/* Whoever stalls is paused with its answer until its lease is over, and then anybody may be quicker. */
 static void hear(struct sim *sim, struct sim_edge edge)
 {
+	struct sim_actor *actor = &sim->state.actors[edge.who];
+
 	end_act(sim, edge.who, edge.how);
-	if (edge.mask)
-		stall(sim, edge.who);
+	if (!edge.mask)
+		return;
+	actor->stalls = actor->state == SIM_ASKING;
+	pass_time(sim, CUT_NOT_DONE, /* paused= */ true);
 }
 
 static void begin_round(struct sim *sim, struct sim_edge edge)
@@ -636,14 +632,14 @@ static void make_subjects(struct sim *sim)
 	struct stamp stamp = {.at = sim->state.now, .node = "setup"};
 
 	for (unsigned i = 1; i <= sim->scenario->subjects_n; i++) {
-		struct sim_subject is = {sim->scenario->kind, sim->scenario->initial};
+		const struct sim_subject first = {sim->scenario->kind, sim->scenario->initial};
+		const struct sim_subject *is = i == 1 || !sim->scenario->others ? &first
+										: &sim->scenario->others[i - 2];
 		struct unit unit;
 
-		if (i > 1 && sim->scenario->others)
-			is = sim->scenario->others[i - 2];
 		stamp.op = ++sim->state.next_id;
 		unit_init(&unit, stamp.op);
-		subject_insert(&unit, &stamp, i, is.kind, is.initial);
+		subject_insert(&unit, &stamp, i, is->kind, is->initial);
 		if (sim_run_unit(sim, &unit).verdict != UNIT_WON)
 			sim_violate(sim, "subject %u could not be made", i);
 	}
