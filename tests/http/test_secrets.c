@@ -10,6 +10,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static const char *const paths[] = {"/check", "/close", "/ask",  "/mail",   "/bo
 
 enum mood { SUCCEEDS, FAILS, REFUSES, REJECTS, HANGS_UP, SAYS_NOTHING, MOODS };
 static const int statuses[MOODS] = {200, 503, 400, 422, 0, 0};
-static _Atomic enum mood mood;
+static atomic_int mood; /* an enum mood */
 
 /* What makes the effect answers in its mood; what is asked or told about it just answers. Both echo. */
 static int echo(void *context, const struct service_call *call, char *body, size_t bytes)
@@ -233,7 +234,7 @@ static void drive_all(struct scene *scene)
 {
 	things.n = 0;
 	for (int m = 0; m < MOODS; m++) {
-		mood = (enum mood)m;
+		mood = m;
 		if (m == SAYS_NOTHING)
 			for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 				service_play(scene->service, paths[i], &(struct play){.hold = true});

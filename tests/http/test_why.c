@@ -572,7 +572,8 @@ static void test_functions(void **state)
 	scene_start(scene, 0);
 	run_create_id(scene, "{'definitionId':'errand'}", id);
 	because(scene, id, WHY_RUN_FUNCTION, "is due, and " PROGRAM);
-	scene_sql(scene, "UPDATE hx_subject SET owner = 'gone', until = 1 WHERE status = 'PENDING'", NULL, 0);
+	scene_sql(scene, "UPDATE hx_subject SET owner = 'gone', fence = fence + 1, until = 1 WHERE status = 'PENDING'",
+		  NULL, 0);
 	because(scene, id, WHY_RUN_FUNCTION, "*: it " PROGRAM ", to take it over");
 	scene_must(scene, 0, "POST", "/api/v1/accounts", "{'id':'alice','balance':100}", 201, NULL);
 	scene_must(scene, 0, "POST", "/api/v1/batches", "{'workflow':'many','account':'alice','items':[{'cost':7}]}",
