@@ -211,7 +211,8 @@ const char *run_child_seen(const char *to)
 
 void run_child_tells(struct unit *unit, const struct run_row *row, const char *to)
 {
-	unit_share(unit, row->parent); /* many may end at once: whoever of them is written, it is due */
+	/* Many may end at once: whoever of them is written, it is due. */
+	unit_share(unit, row->parent); /* mutant: end-unheld -> ; */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, db_int(row->subject));
 	if (slice_is(slice_str(to), RUN_COMPLETED) &&
 	    row->around) /* a branch, perhaps one of those of which any will do */
@@ -251,9 +252,8 @@ int run_child_knows(const struct run_row *row)
 
 void run_children_guard(struct unit *unit, const struct run_row *row)
 {
-	unit_touch(unit, row->parent); /* whoever cancels it holds it, too */
-	if (row->around)
-		unit_touch(unit, row->around);
+	/* Whoever cancels one of them holds it, too. */
+	unit_touch(unit, row->parent); /* mutant: cancel-of-parent -> ; */
 	for (size_t i = 0; i < RUN_ABOVE_MAX && row->above[i]; i++)
 		unit_touch(unit, row->above[i]); /* mutant: cancel-further-up -> ; */
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_no_more, db_int(row->subject));

@@ -17,9 +17,11 @@ DB_STMT(stmt_begun, "run_begun", "iiiiiitti", "",
  * here, where the subject's row is locked, as whoever writes either of them has to. (Nothing takes an event while the run
  * is paused: due then, it would be looked at for ever. resume makes it due.)
  */
-DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti" "ti", "",
+DB_STMT(stmt_rest, "run_rest", "iiiiiittiiiti" "tii", "",
 	STANDS ", awaits = ?8, job = ?9, wait_until = ?10, error = ?12, unsettled_since = ?13,"
-	" due_at = CASE WHEN asked = 'fail' AND coalesce(?8, '') NOT IN ('job', 'person') AND EXISTS (SELECT 1 FROM hx_subject s"
+	" due_at = CASE WHEN asked = 'fail'"
+	" AND ?16 = 0" /* mutant: told-again -> " AND ?16 >= 0" */
+	" AND coalesce(?8, '') NOT IN ('job', 'person') AND EXISTS (SELECT 1 FROM hx_subject s"
 	" WHERE s.id = ?1 AND s.doubt = 0 AND s.status NOT IN ('PAUSED', 'CANCELLING')) THEN hx_now_ms()" /* the word came meanwhile */
 	" WHEN ?8 IS NULL THEN ?11"
 	" WHEN EXISTS (SELECT 1 FROM hx_run_event e JOIN hx_subject s ON s.id = ?1"
@@ -157,7 +159,7 @@ static void run_units_add_row(const struct run_drive *d, struct unit *unit)
 			 word(move->step_status), db_optional(move->awaits), number(move->job),
 			 number(move->wait_until), number(move->due_at), db_optional(move->error),
 			 number(move->unsettled_since), word(move->waits_at ? move->waits_at->name : NULL),
-			 db_int(move->open_children));
+			 db_int(move->open_children), db_int(run_child_knows(&d->row) == CHILD_TOLD));
 		break;
 	case RUN_WRITES_END:
 		add_end(d, unit);

@@ -1,5 +1,10 @@
-/* From every state in which nothing goes on but time, it has to be possible to come to an end: a task, carried there. */
+/*
+ * From every state in which nothing goes on but time, it has to be possible to come to an end: a task, carried there; and all that is due,
+ * until nothing is.
+ */
 #pragma once
+
+#include <stdlib.h>
 
 #include "base/arena.h"
 #include "sim/sim.h"
@@ -42,4 +47,43 @@ static inline void go_well(struct sim *sim, struct task *task, int64_t *id, int 
 		}
 	}
 	sim_violate(sim, "a task does not end although all goes well");
+}
+
+/* What becomes of a world in which from here on all goes well. */
+struct well {
+	bool (*next)(struct sim *sim, int64_t *id); /* carries out what there is to do; false: there is nothing now */
+	void (*settled)(struct sim *sim);           /* looks at what has come of it all */
+	int rounds_max;
+	const char *never; /* it is still not at rest: what is said of that */
+};
+
+/* Lets time pass until nothing is due any more. */
+static inline void settle_well(struct sim *sim, const struct well *well)
+{
+	int64_t id = INT64_C(1) << 40, moment;
+
+	for (int n = 0; n < well->rounds_max && !sim->violation[0]; n++) {
+		if (well->next(sim, &id))
+			continue;
+		moment = sim->scenario->rows->next_moment(sim);
+		if (moment == INT64_MAX)
+			return;
+		sim_set_now(sim, (struct wall_time){moment});
+	}
+	sim_violate(sim, "%s", well->never);
+}
+
+/* Looks at that, and takes it back. */
+static inline void try_well(struct sim *sim, const struct well *well)
+{
+	struct sim_state *saved = malloc(sizeof *saved);
+
+	ASSERT(saved);
+	sim_save(sim, saved);
+	sim_savepoint(sim);
+	settle_well(sim, well);
+	well->settled(sim);
+	sim_roll_back(sim);
+	sim_restore(sim, saved);
+	free(saved);
 }
