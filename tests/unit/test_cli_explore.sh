@@ -277,7 +277,21 @@ shop 'UPDATE stuck SET n = n - 1' && exits 2 explore flows/shop.json --world wor
 	world 'CREATE TABLE stock (n INTEGER' && exits 2 explore flows/shop.json --world world.json && complains 'incomplete input' &&
 	sed -i "s/, \"INSERT INTO parcel[^]]*//" flows/ship.json && exits 2 explore flows/ship.json && complains 'parcel: it has no row that could be an entity'
 result tables_that_are_none
-rm -f flows/ship*.json flows/refund*.json flows/shop.json
+# Whatever stands in them: names in quotes, bytes, what is infinite. Or they are refused before anything is explored.
+cat >flows/odd.json <<'END'
+{ "workflow": "odd", "kind": "run", "steps": [ { "name": "take", "type": "task", "action": "take" } ],
+  "actions": { "take": { "kind": "sql", "statements": [ { "name": "take", "sql": "UPDATE \"a\"\"b\" SET bytes = x'00ff', \"it's\" = 9e999" } ] } },
+  "world": { "tables": [ "CREATE TABLE \"a\"\"b\" (bytes BLOB, \"it's\" REAL)", "INSERT INTO \"a\"\"b\" VALUES (x'01', -9e999)" ] },
+  "rules": [ { "never": ".tables[\"a\\\"b\"][0].bytes == \"00FF\"" } ] }
+END
+exits 1 explore flows/odd.json --brief && says 'the tables are {"a\"b":[{"bytes":"00FF","it'"'"'s":null}]}'
+result values_that_json_does_not_have
+columns() { seq -f ',c%g' "$2" | tr -d '\n' | sed "s/.*/CREATE TABLE $1 (n INTEGER&)/"; }
+shop 'UPDATE stock SET n = n - 1' && world "$(columns stock 70)" && sed -i 's/INTO stock/& (n)/' world.json && exits 2 explore flows/shop.json --world world.json && silent out && complains 'too many arguments' &&
+	printf '{ "tables": [ "%s", "%s", "%s", "%s", "%s" ] }' "$(columns stock 60)" "$(columns b 60)" "$(columns c 60)" "$(columns d 60)" "$(columns e 60)" >world.json &&
+	exits 2 explore flows/shop.json --world world.json && silent out && complains 'they have too many columns'
+result tables_with_very_many_columns
+rm -f flows/ship*.json flows/refund*.json flows/shop.json flows/odd.json
 
 printf '{\n "servces": { } }\n' >world.json
 exits 2 explore flows/keyed.json --world world.json && silent out && complains 'world.json:2: error: ' && complains '"services"'
