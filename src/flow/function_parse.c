@@ -99,7 +99,7 @@ static bool read_word(struct parser *p, struct json object, const char *member, 
 }
 
 /* Members that say what was asked for are kept as they were written; those that an outcome has are not. */
-static struct slice keep_detail(struct parser *p, struct json object, const char *const kept[])
+static bool keep_detail(struct parser *p, struct json object, const char *const kept[], struct slice *ret_detail)
 {
 	struct json value;
 	struct strbuf text;
@@ -112,7 +112,12 @@ static struct slice keep_detail(struct parser *p, struct json object, const char
 			strbuf_add_slice(&text, value.raw);
 		}
 	strbuf_add_char(&text, '}');
-	return arena_keep(p->arena, &text);
+	if (text.failed) {
+		strbuf_release(&text);
+		return TOO_LARGE(p, "%s: what it asks for is at most %u bytes", p->place, DETAIL_BYTES_MAX);
+	}
+	*ret_detail = arena_keep(p->arena, &text);
+	return true;
 }
 
 /* ---- kinds ---- */
@@ -228,16 +233,15 @@ static bool read_sleep(struct parser *p, struct json object, struct function_cha
 			return REFUSE(p, "%s: until is a time of RFC 3339", p->place);
 		c->until_ms = until.ms;
 	}
-	c->detail = keep_detail(p, object, kept);
-	return true;
+	return keep_detail(p, object, kept, &c->detail);
 }
 
 static bool read_event(struct parser *p, struct json object, struct function_change *c)
 {
 	static const char *const kept[] = {"event", "timeoutMs", NULL};
 
-	c->detail = keep_detail(p, object, kept);
-	return read_text(p, object, "event", FUNCTION_NAME_BYTES_MAX, /* needed= */ true, &c->event) &&
+	return keep_detail(p, object, kept, &c->detail) &&
+	       read_text(p, object, "event", FUNCTION_NAME_BYTES_MAX, /* needed= */ true, &c->event) &&
 	       read_number(p, object, "timeoutMs", 1, DURATION_MS_MAX, 0, &c->timeout_ms);
 }
 
@@ -245,8 +249,8 @@ static bool read_approval(struct parser *p, struct json object, struct function_
 {
 	static const char *const kept[] = {"timeoutMs", NULL};
 
-	c->detail = keep_detail(p, object, kept);
-	return read_number(p, object, "timeoutMs", 1, DURATION_MS_MAX, 0, &c->timeout_ms);
+	return keep_detail(p, object, kept, &c->detail) &&
+	       read_number(p, object, "timeoutMs", 1, DURATION_MS_MAX, 0, &c->timeout_ms);
 }
 
 static bool read_child(struct parser *p, struct json object, struct function_change *c)
@@ -254,8 +258,8 @@ static bool read_child(struct parser *p, struct json object, struct function_cha
 	static const char *const kept[] = {"workflow", NULL};
 
 	c->input = slice_str("{}");
-	c->detail = keep_detail(p, object, kept);
-	if (!read_text(p, object, "workflow", FUNCTION_NAME_BYTES_MAX, /* needed= */ true, &c->workflow) ||
+	if (!keep_detail(p, object, kept, &c->detail) ||
+	    !read_text(p, object, "workflow", FUNCTION_NAME_BYTES_MAX, /* needed= */ true, &c->workflow) ||
 	    !read_json(p, object, "input", RUN_INPUT_BYTES_MAX, &c->input))
 		return false;
 	return json_type(json_trust(c->input)) == JSON_OBJECT ||
@@ -268,8 +272,9 @@ static bool read_value(struct parser *p, struct json object, struct function_cha
 	bool attribute = c->kind == ENTRY_ATTRIBUTE;
 
 	c->output = slice_str("null");
-	c->detail = attribute ? keep_detail(p, object, kept) : slice_str("{}");
-	return attribute || read_json(p, object, "output", RUN_OUTPUT_BYTES_MAX, &c->output);
+	c->detail = slice_str("{}");
+	return attribute ? keep_detail(p, object, kept, &c->detail)
+			 : read_json(p, object, "output", RUN_OUTPUT_BYTES_MAX, &c->output);
 }
 
 static bool read_kind(struct parser *p, struct json object, struct function_change *c)

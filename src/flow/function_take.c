@@ -565,7 +565,8 @@ bool function_take(struct function_work *w, const struct function_request *rq, s
 	if (function_is_heartbeat(rq) || again)
 		return false;
 	if (rq->seq < w->row.taken_seq || rq->seq > w->row.seq) /* mutant: function-seq -> if (0) */
-		return work_refuse(w, HX_SEQ_CONFLICT, "a call was taken after seq %lld; the journal is at %lld",
+		return work_refuse(w, HX_SEQ_CONFLICT,
+				   "a call was taken after seq %lld, or it has not been; the journal is at %lld",
 				   (long long)rq->seq, (long long)w->row.seq);
 	if (rq->unread.code)
 		return work_refuse(w, rq->unread.code, "%s", rq->unread.detail);

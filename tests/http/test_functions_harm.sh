@@ -177,6 +177,8 @@ def test_texts_and_numbers_at_their_limits(hapax):
 		for seq in (2**63 - 1, 2**63, -1, 0.5, "0", None):
 			status, _, answer = hapax.call("POST", path, {"worker": "w", "fence": fence, "seq": seq, "entries": [entry("value", "n")]})
 			assert status in (400, 409, 422), (fence, seq, status, answer)
+	for large in (entry("attribute", "a", value="x" * 2000000), entry("event", "e", event="x" * 2000000), step("s", output="x" * 2000000)):
+		assert w.write(large, status=413)["code"] == "TOO_LARGE", large["kind"]
 	w.write(entry("sleep", "long", until="9999-12-31T23:59:59Z"), entry("sleep", "longer", forMs=366 * 100 * 86400000), end={"state": "completed"})
 	assert w.status() == "COMPLETED"
 
