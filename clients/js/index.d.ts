@@ -13,8 +13,8 @@ export interface StepOptions<T = unknown> {
   probe?: (key: string) => Maybe<T | null | undefined>;
   retry?: Retry;
   timeout?: Duration;
-  /** Undoes it when the run is cancelled; keyed. */
-  compensate?: (output: T, key: string, attempt: Attempt) => unknown;
+  /** Undoes it when the run is cancelled; keyed. (It stands ahead of what gives the output, from which T is inferred.) */
+  compensate?: (output: any, key: string, attempt: Attempt) => unknown;
 }
 export interface Approval { decision: "approve"; by: string | null; comment: string | null }
 
@@ -94,7 +94,7 @@ export interface Client {
   pause(id: string, options?: { version?: number }): Promise<any>;
   resume(id: string, options?: { version?: number }): Promise<any>;
   schedule(name: string, spec: object): Promise<any>;
-  batches: { start(spec: object & { key?: string }): Promise<any>; show(id: string): Promise<any>; wait(id: string, options?: { timeout?: Duration }): Promise<any>;
+  batches: { start(spec: { key?: string; [more: string]: unknown }): Promise<any>; show(id: string): Promise<any>; wait(id: string, options?: { timeout?: Duration }): Promise<any>;
     items(id: string, query?: object): Promise<Page>; cancel(id: string): Promise<any>; accept(id: string, n: number, options?: object): Promise<any> };
   entities: { create(workflow: string, options?: { id?: string; data?: object }): Promise<any>; show(workflow: string, id: string): Promise<any>;
     list(workflow: string, query?: object): Promise<Page>; fire(workflow: string, id: string, step: string, options?: { input?: object; version?: number }): Promise<any> };
@@ -111,7 +111,7 @@ export function duration(text: Duration): number;
 
 export interface TestOptions<I> {
   input?: I;
-  /** In place of what the code executes, by the name of the step. */
+  /** In place of what the code executes, by the name of the step. Its probe is then asked what this has given. */
   steps?: Record<string, (key: string, attempt: Attempt) => unknown>;
   /** Sent when the run is started, by the name of the event. */
   events?: Record<string, unknown>;
