@@ -1,4 +1,5 @@
-// The client of the API: over HTTP, with keys made for what has none, so that each call can be sent again until it is answered.
+// The client of the API: over HTTP, with keys made for what has none, so that each call can be sent again until it is
+// answered.
 import http from "node:http";
 import https from "node:https";
 import { randomUUID } from "node:crypto";
@@ -13,10 +14,12 @@ export class HapaxError extends Error { // what the server refuses
 const units = { ms: 1, s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
 export function duration(d) { // "250ms" "5s" "2m" "24h" "7d", or milliseconds
   const m = typeof d === "string" && /^([1-9]\d*)(ms|s|m|h|d)$/.exec(d);
-  if (!m && !(Number.isSafeInteger(d) && d > 0)) throw new TypeError(`${JSON.stringify(d)} is no duration, such as "30s"`);
-  return m ? m[1] * units[m[2]] : d;
+  if (m) return m[1] * units[m[2]];
+  if (Number.isSafeInteger(d) && d > 0) return d;
+  throw new TypeError(`${JSON.stringify(d)} is no duration, such as "30s"`);
 }
-export const encode = (s) => encodeURIComponent(s).replace(/[!'()*]/g, (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase());
+const hex = (c) => "%" + c.charCodeAt(0).toString(16).toUpperCase();
+export const encode = (s) => encodeURIComponent(s).replace(/[!'()*]/g, hex);
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export const clock = () => performance.now(); // monotonic
 
@@ -34,16 +37,17 @@ export class Api {
 
   once(method, path, text, { headers, timeout = this.timeout, signal } = {}) {
     return new Promise((resolve, reject) => {
-      const request = this.http.request(new URL(path, this.base), { method, agent: this.agent, signal,
-        headers: { ...this.headers, ...headers, ...(text !== undefined && { "Content-Length": Buffer.byteLength(text) }) } }, (answer) => {
+      const size = text === undefined ? {} : { "Content-Length": Buffer.byteLength(text) };
+      const asked = { method, agent: this.agent, signal, headers: { ...this.headers, ...headers, ...size } };
+      const request = this.http.request(new URL(path, this.base), asked, (answer) => {
         const parts = [];
         answer.on("data", (part) => parts.push(part)).on("error", reject).on("end", () => {
           clearTimeout(timer);
           if (!answer.complete) return reject(new Error("the answer was cut off"));
-          const said = Buffer.concat(parts).toString();
+          const said = Buffer.concat(parts).toString(), { statusCode: status } = answer;
           let body = null;
-          try { body = said ? JSON.parse(said) : null; } catch (error) { if (answer.statusCode < 300) return reject(error); }
-          resolve({ status: answer.statusCode, after: 1000 * answer.headers["retry-after"] || 0, body });
+          try { body = said ? JSON.parse(said) : null; } catch (error) { if (status < 300) return reject(error); }
+          resolve({ status, after: 1000 * answer.headers["retry-after"] || 0, body });
         });
       });
       const timer = setTimeout(() => request.destroy(new Error("no answer in time")), timeout);
@@ -73,29 +77,38 @@ export class Api {
   }
 }
 
-// What the API has, by its name here: a * is an argument; after those comes one more, the query of a GET, the body of all others.
-const run = "workflow-runs/*", job = "jobs/*";
+// What the API has, by its name here: a * is an argument; after those comes one more, the query of a GET, the body of
+// all others.
+const run = "workflow-runs/*", batch = "batches/*", entity = "entities/*/*", job = "jobs/*";
 const routes = {
-  show: `GET ${run}`, list: "GET workflow-runs", cancel: `POST ${run}/cancel`, retry: `POST ${run}/retry`, pause: `POST ${run}/pause`,
-  resume: `POST ${run}/resume`, resolve: `POST ${run}/steps/*/resolve`, schedule: "PUT schedules/*",
-  batches: { show: "GET batches/*", items: "GET batches/*/items", cancel: "POST batches/*/cancel", accept: "POST batches/*/items/*/accept" },
-  entities: { create: "POST entities/*", show: "GET entities/*/*", list: "GET entities/*", fire: "POST entities/*/*/steps/*" },
-  jobs: { list: "GET jobs", claim: "POST jobs/claim", heartbeat: `POST ${job}/heartbeat`, complete: `POST ${job}/complete`, fail: `POST ${job}/fail`,
-    redrive: `POST ${job}/redrive` },
+  show: `GET ${run}`, list: "GET workflow-runs", schedule: "PUT schedules/*", resolve: `POST ${run}/steps/*/resolve`,
+  cancel: `POST ${run}/cancel`, retry: `POST ${run}/retry`, pause: `POST ${run}/pause`, resume: `POST ${run}/resume`,
+  batches: {
+    show: `GET ${batch}`, items: `GET ${batch}/items`, cancel: `POST ${batch}/cancel`,
+    accept: `POST ${batch}/items/*/accept`,
+  },
+  entities: {
+    create: "POST entities/*", show: `GET ${entity}`, list: "GET entities/*", fire: `POST ${entity}/steps/*`,
+  },
+  jobs: {
+    list: "GET jobs", claim: "POST jobs/claim", heartbeat: `POST ${job}/heartbeat`, complete: `POST ${job}/complete`,
+    fail: `POST ${job}/fail`, redrive: `POST ${job}/redrive`,
+  },
 };
 const over = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
 
 export function connect(options) {
-  const api = new Api(options), call = (...all) => api.call(...all);
-  const bind = (route) => {
-    if (typeof route === "object") return Object.fromEntries(Object.entries(route).map(([name, inner]) => [name, bind(inner)]));
-    const [method, path] = route.split(" ");
-    return (...args) => {
-      const at = path.replace(/\*/g, () => encode(args.shift())), given = Object.entries(args[0] ?? {}).filter(([, v]) => v != null);
-      return method === "GET" ? call(method, given.length ? `${at}?${new URLSearchParams(given)}` : at) : call(method, at, ...args);
-    };
+  const api = new Api(options), call = (...all) => api.call(...all), newKey = randomUUID;
+  const method = (route) => (...args) => {
+    const [verb, pattern] = route.split(" "), path = pattern.replace(/\*/g, () => encode(args.shift()));
+    if (verb !== "GET") return call(verb, path, ...args);
+    const query = new URLSearchParams(Object.entries(args[0] ?? {}).filter(([, v]) => v != null)).toString();
+    return call(verb, query ? `${path}?${query}` : path);
   };
+  const bind = (table) => Object.fromEntries(
+    Object.entries(table).map(([name, route]) => [name, typeof route === "string" ? method(route) : bind(route)]));
   const client = { ...bind(routes), call, close: () => api.agent.destroy() }, { batches, jobs } = client;
+  const about = (id, ...more) => ["workflow-runs", id, ...more].map(encode).join("/");
   const wait = (show) => async (id, { timeout } = {}) => {
     for (const until = clock() + (timeout == null ? Infinity : duration(timeout)); ; ) {
       const it = await show(id, { wait: `${Math.max(1, Math.floor(Math.min(20000, until - clock())))}ms` });
@@ -104,19 +117,21 @@ export function connect(options) {
   };
   client.wait = wait(client.show);
   batches.wait = wait(batches.show);
-  client.start = async (fn, input = {}, { key = randomUUID(), signal } = {}) => {
-    const event = signal && { signal: { id: randomUUID(), ...signal } };
-    const said = await call("POST", "workflow-runs", { definitionId: fn.name ?? fn, input, idempotencyKey: key, ...event });
+  client.start = async (fn, input = {}, { key = newKey(), signal } = {}) => {
+    const event = signal && { signal: { id: newKey(), ...signal } };
+    const ask = { definitionId: fn.name ?? fn, input, idempotencyKey: key, ...event };
+    const said = await call("POST", "workflow-runs", ask);
     return { ...said.run, created: said.created };
   };
   client.result = async (id, o) => { // the output, or an error
-    const it = await client.wait(id, o), { status, error } = it;
-    if (status === "COMPLETED") return it.output;
-    throw Object.assign(new Error(`${id} is ${status}${error ? ": " + (error.message ?? JSON.stringify(error)) : ""}`), { run: it });
+    const it = await client.wait(id, o), { status, output, error } = it;
+    if (status === "COMPLETED") return output;
+    const why = error ? ": " + (error.message ?? JSON.stringify(error)) : "";
+    throw Object.assign(new Error(`${id} is ${status}${why}`), { run: it });
   };
-  client.signal = (id, event, data, o = {}) => call("POST", `workflow-runs/${encode(id)}/events/${encode(event)}`, { id: o.id ?? randomUUID(), data });
-  client.approve = (id, step, o) => call("POST", `workflow-runs/${encode(id)}/approvals/${encode(step)}`, { decision: "approve", ...o });
-  batches.start = ({ key = randomUUID(), ...spec }) => call("POST", "batches", { idempotencyKey: key, ...spec });
-  jobs.push = (queue, payload, { key = randomUUID(), ...o } = {}) => call("POST", "jobs", { queue, payload, key, ...o });
+  client.signal = (id, event, data, o) => call("POST", about(id, "events", event), { id: o?.id ?? newKey(), data });
+  client.approve = (id, step, o) => call("POST", about(id, "approvals", step), { decision: "approve", ...o });
+  batches.start = ({ key = newKey(), ...spec }) => call("POST", "batches", { idempotencyKey: key, ...spec });
+  jobs.push = (queue, payload, { key = newKey(), ...o } = {}) => call("POST", "jobs", { queue, payload, key, ...o });
   return client;
 }

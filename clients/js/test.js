@@ -70,12 +70,16 @@ async function play(server, fn, o, order) {
   const place = { server, workspace: `play-${++plays}` }, client = connect(place), effects = [], outputs = new Map(), workers = [];
   const skip = (by) => client.call("POST", "test-clock", by);
   const stage = new Stage(order, () => (stage.lapsed = skip({ skipMs: LEASE }).then(() => stage.over || add(1)))); // nobody takes its place when all is over
-  const fakes = (who) => (name, real, effect) => async (key, more) => {
-    await stage.pass(who, { name: `before the effect of ${name}`, claimed: effect === "claimed" });
-    effects.push({ name, key, effect });
-    const out = await (o.steps?.[name] ?? real)(key, more);
-    outputs.set(key, out);
-    return out;
+  const fakes = (who) => (name, work) => {
+    const { effect } = work, fake = o.steps?.[name], execute = fake ?? work.fn;
+    if (fake && work.probe) work.probe = (key) => (outputs.has(key) ? outputs.get(key) ?? true : null); // the real one knows nothing of it
+    work.fn = async (key, more) => {
+      await stage.pass(who, { name: `before the effect of ${name}`, claimed: effect === "claimed" });
+      effects.push({ name, key, effect });
+      const out = await execute(key, more);
+      outputs.set(key, out);
+      return out;
+    };
   };
   const add = (who) => workers.push(work({ functions: [...new Set([fn, ...(o.functions ?? [])])], api: new StagedApi(place, stage, who), fakes: fakes(who), lease: LEASE,
     concurrency: who ? 16 : 1, log: () => {} })); // the first one has no claim under way that could get its own turn again

@@ -106,12 +106,16 @@ SCENES = {
     "a claimed step in doubt is held": ("doubtful", {"input": {}}, lambda r: output({"out": {"step": "charge"}})(r) and steps(r) == ["charge"], False),
     "a claimed step in doubt is asked for": ("doubtful", {"input": {"probe": "found"}}, lambda r: output({"out": {"step": "found"}})(r) and steps(r) == ["charge"], False),
     "a claimed step in doubt that was not done": ("doubtful", {"input": {"probe": "missing"}}, output({"out": {"attempt": 2}}), False),
-    "a probe that has no answer": ("doubtful", {"input": {"probe": "broken"}}, lambda r: [e["state"] for e in r.entries if e["name"] == "charge"][0] == "unknown", False),
+    "a probe that has no answer": ("doubtful", {"input": {"probe": "broken"}}, lambda r: output({"out": {"step": "charge"}})(r) and steps(r) == ["charge"], False),
     "a long step is kept by heartbeats": ("long", {}, lambda r: output({"out": {"step": "long"}})(r) and r.turns == 1, False),
     "branches with steps of their own": ("branches", {"ends": ["nap b", "nap a"], "one_by_one": True}, output({"out": ["second a", "second b"]}), True),
+    "a step that is asked for while another is executed": ("overlap", {},
+        lambda r: output({"out": ["second", "slow"]})(r) and ("faults" in r.scene or steps(r) == ["quick", "second", "slow"]), True),
     "what another worker began meanwhile": ("rejoined", {"elsewhere": [entry("step", s, effect="keyed") for s in "ab"]},
         lambda r: output({"out": ["a", "b"]})(r) and not r.effects and r.turns == 2 and not r.replays, False),
     "more at once than one call takes": ("fan", {"input": {"n": 1001}}, lambda r: output({"n": 1001})(r) and len({e["name"] for e in r.entries}) == 1001, False),
+    "what there is no room for is done, and a person is asked": ("large", {},
+        lambda r: output({"out": ["keyed", "charge"]})(r) and steps(r) == ["keyed", "charge"], False),
     "patched code, a new run": ("patched", {"always_cold": True}, output({"isNew": True}), True),
     "patched code, an old run": ("patched", {"journal": [entry("step", "a", output=SAID), entry("step", "b", output=SAID)]}, output({"isNew": False}), False),
     "code that waits for something of its own": ("foreign", {"always_cold": True}, output({"out": SAID}), False),
@@ -139,19 +143,15 @@ class Conformance:
     def wait(self, runs, deadline=DEADLINE):
         until = time.monotonic() + deadline
         with self.engine.lock:
-            while any(self.waits(r) for r in runs) and time.monotonic() < until and self.workers[-1].poll() is None:
+            while any(r.end is None for r in runs) and time.monotonic() < until and self.workers[-1].poll() is None:
                 self.engine.changed.wait(0.2)
         if self.workers[-1].poll() is not None:
             self.result("the worker is there", False, "it has ended with %s" % self.workers[-1].poll())
             sys.exit(1)
 
-    def waits(self, run):
-        held = run.scene.get("input", {}).get("probe") == "broken" and any(e["state"] == "unknown" for e in run.entries)
-        return run.end is None and not held
-
     def judge(self, run, holds):
         """What is wrong with a run that should have ended, or nothing."""
-        if self.waits(run):
+        if run.end is None:
             return "%s has not ended: %s, %s" % (run.id, run.status, [(e["name"], e["state"]) for e in run.entries[-20:]])
         wrong = [w for w in self.engine.wrong if w.startswith(run.id + ":")]
         if wrong:

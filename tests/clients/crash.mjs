@@ -49,6 +49,11 @@ const pay = hapax.function("pay", async (ctx) => { await ctx.step("charge", () =
 const charged = await found(pay, { fresh: () => (balance = 100), world: () => balance, crash: "once" });
 ok("a service that does not look at the key is found", /^killed before call 1: it left the world as 80, and 90 without/.test(charged), charged);
 
+// A probe of a service that is not there would know nothing of what the fake has done.
+const probing = hapax.function("probing", (ctx) => ctx.step("charge", { effect: "claimed", probe: () => null }, () => "real"));
+const probed = await hapax.test(probing, { steps: { charge: () => "fake" }, crash: "once" }).catch((error) => ({ error }));
+ok("the probe of a fake step is asked what it has given", probed.output === "fake" && probed.crashes > 3, probed.error?.stack ?? JSON.stringify(probed));
+
 // Children are functions of their own, whose ids are others each time; what they ask a person, the test answers.
 const box = hapax.function("box", async (ctx, { n }) => {
   await ctx.step("fold", { effect: "claimed" }, () => n);

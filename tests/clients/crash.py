@@ -107,6 +107,16 @@ charged = found(pay, fresh=fresh, world=lambda: world["balance"], crash="once")
 ok("a service that does not look at the key is found", charged == "killed before call 1: world 80, and 90 without", charged)
 
 
+# A probe of a service that is not there would know nothing of what the fake has done.
+@hapax.function("probing")
+def probing(ctx, input):
+    return ctx.step("charge", real, effect="claimed", probe=lambda key: None)
+
+
+it = hapax.test(probing, steps={"charge": lambda key: "fake"}, crash="once")
+ok("the probe of a fake step is asked what it has given", it["output"] == "fake" and it["crashes"] > 3, it)
+
+
 # Children are functions of their own, whose ids are others each time; what they ask a person, the test answers.
 @hapax.function("box")
 def box(ctx, input):

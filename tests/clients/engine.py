@@ -14,6 +14,7 @@ import urllib.request
 
 FAULTS = ("before", "in", "after", "late", "twice", "busy", "lapse before", "lapse after")  # what can become of an exchange
 ABOUT = ("compensate", "undo", "drop")
+OUTPUT_MAX = 1048576
 WAITING = ("sleep", "event", "approval", "child")
 FIELDS = {"step": {"state", "effect", "onUnknown", "output", "error", "retryAfterMs"}, "sleep": {"until", "forMs"}, "event": {"event", "timeoutMs"},
           "approval": {"timeoutMs"}, "child": {"workflow", "input"}, "value": {"output"}, "attribute": {"value"}, "compensate": set(), "drop": set()}
@@ -35,6 +36,7 @@ class Run:
         self.worker, self.until, self.last, self.held_until = None, 0, None, 0
         self.status, self.awaits, self.any = "PENDING", None, False
         self.cancelled = self.paused = self.cold = self.overtaken = False
+        self.said = None  # the last call that has come, whatever became of it
         self.calls = self.turns = self.replays = self.pages = self.beats = 0
         self.told_n = self.told_bytes = 0  # entries of its journal that workers were told of, and their bytes
         self.unheard = False  # the turn was handed out, and the answer lost: nobody knows of it
@@ -231,6 +233,12 @@ class Engine:
                 if run.fence == t["fence"]:
                     run.unheard, run.until = True, time.monotonic() + 0.2
 
+    def hold_up(self, answer):
+        """Half of their leases, or more, is over when these turns are heard of: with a call that is late, too, they may run out."""
+        with self.lock:
+            for t in answer["turns"]:
+                self.runs[t["run"]].unheard = True
+
     def read(self, id, query):
         with self.lock:
             run = self.runs.get(id)
@@ -289,6 +297,8 @@ class Engine:
         """All or nothing: everything is looked at before anything is changed."""
         begun = {(e["name"], e["n"]) for e in run.entries if e["state"] == "begun" and e["kind"] in ("step", "undo")}
         fresh = set()
+        if len(json.dumps(body)) > OUTPUT_MAX:
+            raise Refused(413, "TOO_LARGE", "output is too large")
         if len(body["entries"]) > 1000:
             self.refuse(run, "TOO_LARGE", "%d entries" % len(body["entries"]))
         for e in body["entries"]:
@@ -363,7 +373,9 @@ class Engine:
                     e["state"] = "open"
                 else:
                     e.setdefault("state", "done")
-                run.add(e)
+                o = run.add(e)
+            if o["state"] == "unknown":
+                o["onUnknown"] = "hold"  # what its worker does not know, a person has to
             if e["kind"] == "drop":
                 about = run.find(dict(e, kind="step"))
                 if not run.ended(about):
@@ -472,8 +484,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def fault(self, id, text):
         body = json.loads(text)
-        beat = not body.get("entries") and not body.get("end")
-        return self.count(self.engine.runs.get(id), *(("beats", "beat_faults") if beat else ("calls", "faults")))
+        beat, run = not body.get("entries") and not body.get("end"), self.engine.runs.get(id)
+        with self.engine.lock:  # what is sent again since another one's call was late is no other call
+            again = run and not beat and run.said == text
+            if run and not beat:
+                run.said = text
+        return None if again else self.count(run, *(("beats", "beat_faults") if beat else ("calls", "faults")))
 
     def journals(self, text):
         """Calls of many runs. One that finds the store busy is told so by itself; what else goes wrong with one goes wrong with all."""
@@ -505,6 +521,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             fault = fault if answer["turns"] and self.engine.claims % 2 and still else None
         if fault in ("in", "after"):
             self.engine.lose(answer)
+        if fault == "late":
+            self.engine.hold_up(answer)
         if self.reply(lambda: answer, fault) == "too late":
             self.engine.lose(answer)
 

@@ -158,6 +158,15 @@ const functions = {
     };
     return { out: await ctx.all([branch("a"), branch("b")]) };
   },
+  async overlap(ctx) { // a step that is asked for while another one is being executed
+    const quick = async () => {
+      await ctx.step("quick", act("quick"));
+      return (await ctx.step("second", claimed, act("second", true))).step;
+    };
+    const slow = ctx.step("slow", async (key) => { await pause(1000); return act("slow")(key); });
+    const [a, { step }] = await Promise.all([quick(), slow]);
+    return { out: [a, step] };
+  },
   async rejoined(ctx) {
     await ctx.sleep("nap", "1s");
     const out = await ctx.all([ctx.step("a", act("a")), ctx.step("b", act("b"))]);
@@ -166,6 +175,11 @@ const functions = {
   async fan(ctx, { n }) {
     const out = await ctx.all(Array.from({ length: n }, (_, i) => ctx.child(`c ${i}`, "packing")));
     return { n: out.length };
+  },
+  async large(ctx) { // there is no room for what they give
+    const out = await ctx.step("keyed", async (key) => { await act("keyed")(key); return "x".repeat(2e6); });
+    const paid = await ctx.step("charge", claimed, async (key) => { await act("charge", true)(key); return "x".repeat(2e6); });
+    return { out: [out.step, paid.step] };
   },
   async many(ctx, { n, naps }) {
     for (let i = 0; i < n; i++) await ctx.step("s", act("s"));

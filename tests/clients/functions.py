@@ -214,6 +214,14 @@ def branches(ctx, input):
     return {"out": ctx.all([lambda: branch("a"), lambda: branch("b")])}
 
 
+def overlap(ctx, input):
+    def branch(x):
+        ctx.step(x, act(x))
+        return ctx.step("second", act("second", True), effect="claimed")["step"]
+    a, slow = ctx.all([lambda: branch("quick"), ctx.later.step("slow", then(lambda key: time.sleep(1), act("slow")))])
+    return {"out": [a, slow["step"]]}
+
+
 def rejoined(ctx, input):
     ctx.sleep("nap", "1s")
     out = ctx.all([ctx.later.step("a", act("a")), ctx.later.step("b", act("b"))])
@@ -223,6 +231,12 @@ def rejoined(ctx, input):
 def fan(ctx, input):
     out = ctx.all([ctx.later.child("c %d" % i, "packing") for i in range(input["n"])])
     return {"n": len(out)}
+
+
+def large(ctx, input):
+    out = ctx.step("keyed", then(act("keyed"), lambda key: "x" * 2000000))
+    paid = ctx.step("charge", then(act("charge", True), lambda key: "x" * 2000000), effect="claimed")
+    return {"out": [out["step"], paid["step"]]}
 
 
 def many(ctx, input):
@@ -258,7 +272,7 @@ if sys.argv[3:] == ["async"]:
     text = open(__file__, encoding="utf-8").read()
     text = text[text.index("def three"):text.index("def asynchronous")]
     exec(close_brackets(asynchronous(text)))  # noqa: S102
-FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed outrun between doubtful long patched foreign order branches rejoined fan many"
+FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed outrun between doubtful long patched foreign order branches overlap rejoined fan large many"
 worker = hapax.Worker([hapax.Function(f, "1", globals()[f]) for f in FUNCTIONS.split()], server=server, name=name, lease="5s", concurrency=64, timeout="1s", log=lambda words: None)
 signal.signal(signal.SIGTERM, lambda *_: worker.stop())
 worker.run()

@@ -1,4 +1,5 @@
-"""Hapax for Python: functions whose steps are journalled, and the client of the API. Python 3.9 and later, standard library only."""
+"""Hapax for Python: functions whose steps are journalled, and the client of the API. Python 3.9 and later, standard
+library only."""
 import asyncio
 import concurrent.futures
 import inspect
@@ -14,7 +15,8 @@ import uuid
 from .client import Api, AsyncClient, Client, HapaxError, duration
 from .run import Context, EntryError, Final, NotDone, Run
 
-__all__ = ["AsyncClient", "Client", "Context", "EntryError", "Final", "Function", "HapaxError", "NotDone", "Worker", "duration", "function", "test", "work", "work_async"]
+__all__ = ["AsyncClient", "Client", "Context", "EntryError", "Final", "Function", "HapaxError", "NotDone", "Worker",
+           "duration", "function", "test", "work", "work_async"]
 
 
 class Function:
@@ -33,15 +35,22 @@ def function(name, version="1"):
     return lambda code: Function(name, version, code)
 
 
+def _arguments(fn):
+    """How many it takes; a signature is slow to make, and seldom needed."""
+    code = None if hasattr(fn, "__wrapped__") else getattr(fn, "__code__", None)
+    return code.co_argcount - inspect.ismethod(fn) if code else len(inspect.signature(fn).parameters)
+
+
 class Worker:
     """Takes turns until stop() is called; then what is under way is ended, or given back."""
 
-    def __init__(self, functions, concurrency=16, lease="30s", name=None, keep=200, loop=None, log=None, api=None, fakes=None, **connection):
+    def __init__(self, functions, concurrency=16, lease="30s", name=None, keep=200, loop=None, log=None, api=None,
+                 fakes=None, **connection):
         self.functions = {(f.name, f.version): f for f in functions}
-        self.api, self.lease_ms, self.concurrency, self.keep, self.loop = api or Api(**connection), duration(lease), concurrency, keep, loop
-        self.fakes = fakes  # for tests
+        self.api, self.lease_ms, self.loop = api or Api(**connection), duration(lease), loop
+        self.concurrency, self.keep, self.fakes = concurrency, keep, fakes  # fakes: for tests
         self.name = name or "%s-%d-%s" % (socket.gethostname(), os.getpid(), uuid.uuid4().hex[:8])
-        self.log = log or (lambda words: print(words, file=sys.stderr))
+        self.log, self.told, self.failed = log or (lambda words: print(words, file=sys.stderr)), None, 0
         self.stopping, self.lock, self.slots = threading.Event(), threading.Lock(), threading.Semaphore(concurrency)
         self.active, self.warm = {}, {}
 
@@ -50,7 +59,7 @@ class Worker:
 
     def call(self, fn, key, timeout=None, attempt=None):
         """Executes a step: a function, or a coroutine function in the loop of asyncio."""
-        more = [attempt] if attempt and len(inspect.signature(fn).parameters) > 1 else []
+        more = [attempt] if attempt and _arguments(fn) > 1 else []
         if inspect.iscoroutinefunction(fn):
             return asyncio.run_coroutine_threadsafe(fn(key, *more), self.home()).result(timeout)
         if not timeout:
@@ -88,30 +97,35 @@ class Worker:
                 run, t["lost"] = Run(self, t, fn), t["from"] > 0  # it was here, and is not any more
             self.active[id] = run
             t["heard"], run.seq = run.seq, t["seq"]  # and so it is told to the next claim
-            run.fence, run.sent, run.lease_end, run.gone = t["fence"], sent, sent + self.lease_ms / 1000, threading.Event()
+            run.fence, run.sent, run.lease_end = t["fence"], sent, sent + self.lease_ms / 1000
+            run.gone = threading.Event()
         return run
 
-    def take(self, run, t, sent):
-        id, journal, more, gone, keep = t["run"], t["journal"], t["more"], run.gone, False
+    def journal(self, t):
+        """Whole, in pages where it is long."""
+        journal, more = ([], True) if t.get("lost") else (t["journal"], t["more"])
+        while more:
+            after = journal[-1]["seq"] if journal else 0
+            page = self.api.text("GET", "functions/runs/%s/journal?fence=%d&after=%d" % (t["run"], t["fence"], after))
+            journal, more = journal + page["journal"], page["more"]
+        return [c for c in journal if c["seq"] > t["heard"]]  # of what it has not heard since it asked
+
+    def take(self, run, t):
+        gone, keep = run.gone, False
         try:
-            if t.get("lost"):
-                journal, more = [], True
-            while more:
-                page = self.api.text("GET", "functions/runs/%s/journal?fence=%d&after=%d" % (id, t["fence"], journal[-1]["seq"] if journal else 0))
-                journal, more = journal + page["journal"], page["more"]
-            keep = run.turn(t, [c for c in journal if c["seq"] > t["heard"]], sent)  # what was before that it has heard since it asked for turns
+            keep = run.turn(t, self.journal(t))
             with self.lock:
-                keep = keep and self.active.get(id) is run
+                keep = keep and self.active.get(run.id) is run
                 if keep:
-                    self.warm[id] = run
+                    self.warm[run.id] = run
                 if len(self.warm) > self.keep:
                     self.warm.pop(next(iter(self.warm))).close()
         except Exception as error:
-            self.log("%s: %r" % (id, error))
+            self.log("%s: %r" % (run.id, error))
         finally:
             with self.lock:
-                if self.active.get(id) is run:
-                    del self.active[id]
+                if self.active.get(run.id) is run:
+                    del self.active[run.id]
             gone.set()
             if not keep:
                 run.close()
@@ -126,11 +140,43 @@ class Worker:
                 if self.stopping.is_set():
                     time.sleep(0.02)
 
+    def tell(self, words):
+        if words != self.told:
+            self.told = words
+            self.log("hapax: " + words)
+
+    def claim(self, free):
+        """The turns for which there is room, and when they were asked for."""
+        functions = [{"name": name, "version": version} for name, version in self.functions]
+        asks, where = ", ".join("%s %s" % f for f in self.functions), self.api.connect[1]
+        asks = "asks %s for turns of %s" % (where, asks)
+        if self.told is None:
+            self.tell(asks)
+        with self.lock:
+            warm = [{"run": id, "seq": run.seq} for id, run in {**self.warm, **self.active}.items()]
+        sent, wait_ms = time.monotonic(), min(5000, self.lease_ms // 2)
+        ask = json.dumps({"worker": self.name, "functions": functions, "max": free, "waitMs": wait_ms,
+                          "leaseMs": self.lease_ms, "warm": warm})
+        try:
+            status, body, _ = self.api.once("POST", "functions/claim", ask, timeout=wait_ms / 1000 + self.api.timeout)
+            problem = status >= 300 and HapaxError(status, body)
+        except Exception as error:
+            status, problem = 503, error
+        if not problem:
+            self.failed = 0
+            self.tell(asks)
+            return body["turns"], sent
+        if status < 500 and status != 429:
+            self.stop()
+            raise problem
+        self.failed += 1
+        if self.failed == 3:
+            self.tell("%s takes no call, and is asked on: %s" % (where, problem))
+        time.sleep(random.uniform(0.1, 0.5))
+        return [], sent
+
     def run(self):
         """Works until it is stopped."""
-        wait_ms, functions = min(5000, self.lease_ms // 2), [{"name": n, "version": v} for n, v in self.functions]
-        where, failed, asks = self.api.connect[1], 0, "hapax: asks %s for turns of %s" % (self.api.connect[1], ", ".join("%s %s" % f for f in self.functions))
-        self.log(asks)
         threading.Thread(target=self.beat, daemon=True).start()
         with concurrent.futures.ThreadPoolExecutor(self.concurrency) as pool:
             while not self.stopping.is_set():
@@ -139,42 +185,18 @@ class Worker:
                 free = 1
                 while free < 25 and self.slots.acquire(blocking=False):
                     free += 1
-                with self.lock:
-                    warm = [{"run": id, "seq": run.seq} for id, run in {**self.warm, **self.active}.items()]
-                sent, turns, problem = time.monotonic(), [], None
-                try:
-                    ask = {"worker": self.name, "functions": functions, "max": free, "waitMs": wait_ms, "leaseMs": self.lease_ms, "warm": warm}
-                    status, body, _ = self.api.once("POST", "functions/claim", json.dumps(ask), timeout=wait_ms / 1000 + self.api.timeout)
-                    if status < 300:
-                        turns = body["turns"]
-                    elif status < 500 and status != 429:
-                        raise HapaxError(status, body)
-                    else:
-                        problem = (body or {}).get("detail") or status
-                except HapaxError:
-                    self.stop()
-                    raise
-                except Exception as error:
-                    problem = error
-                if problem:
-                    failed += 1
-                    if failed == 3:
-                        self.log("hapax: %s takes no call, and is asked on: %s" % (where, problem))
-                    time.sleep(random.uniform(0.1, 0.5))
-                else:
-                    if failed > 2:
-                        self.log(asks)
-                    failed = 0
+                turns, sent = self.claim(free)
                 for t in turns:
-                    pool.submit(self.take, self.enter(t, sent), t, sent)
+                    pool.submit(self.take, self.enter(t, sent), t)
                 for _ in range(free - len(turns)):
                     self.slots.release()
         for run in self.warm.values():
             run.close()
+        self.api.close()
 
 
 def test(function, **options):
-    """Runs it against an engine in memory, and once more for each of its calls, killed before and after it: see testing.py."""
+    """Runs it against an engine in memory, and once more for each order of two workers: see testing.py."""
     from .testing import test as run
     return run(function, **options)
 

@@ -1,4 +1,5 @@
-"""The client of the API: over HTTP, with keys made for what has none, so that each call can be sent again until it is answered."""
+"""The client of the API: over HTTP, with keys made for what has none, so that each call can be sent again until it is
+answered."""
 import asyncio
 import http.client
 import json
@@ -6,7 +7,6 @@ import os
 import random
 import re
 import selectors
-import threading
 import time
 import urllib.parse
 import uuid
@@ -49,16 +49,21 @@ def _speaks(sock):
 class Api:
     def __init__(self, server=None, key=None, workspace=None, requester=None, timeout="30s", patience="2m"):
         at = urllib.parse.urlsplit(server or os.environ.get("HAPAX_SERVER") or "http://127.0.0.1:7411")
-        self.connect = (http.client.HTTPSConnection if at.scheme == "https" else http.client.HTTPConnection, at.netloc)
-        self.base, self.timeout, self.patience = at.path.rstrip("/") + "/api/v1/", duration(timeout) / 1000, duration(patience) / 1000
+        line = http.client.HTTPSConnection if at.scheme == "https" else http.client.HTTPConnection
+        self.connect, self.base = (line, at.netloc), at.path.rstrip("/") + "/api/v1/"
+        self.timeout, self.patience = duration(timeout) / 1000, duration(patience) / 1000
         key = key or os.environ.get("HAPAX_KEY")
-        said = {"Authorization": key and "Bearer " + key, "Hapax-Workspace": workspace, "Hapax-Requester": requester, "Content-Type": "application/json"}
-        self.headers, self.local = {k: v for k, v in said.items() if v}, threading.local()
+        said = {"Authorization": key and "Bearer " + key, "Hapax-Workspace": workspace, "Hapax-Requester": requester,
+                "Content-Type": "application/json"}
+        self.headers, self.idle = {k: v for k, v in said.items() if v}, []
 
     def once(self, method, path, text=None, headers=None, timeout=None):
-        """One try, on this thread's connection: the status, what the body says, and seconds to wait."""
-        line = getattr(self.local, "line", None) or self.connect[0](self.connect[1])
-        self.local.line, line.timeout = None, timeout or self.timeout
+        """One try, on a connection that is idle, or a new one: the status, what the body says, and seconds to wait."""
+        try:
+            line = self.idle.pop()
+        except IndexError:
+            line = self.connect[0](self.connect[1])
+        line.timeout = timeout or self.timeout
         if line.sock and _speaks(line.sock):
             line.close()  # it has ended, or says what nobody has asked for: the next answer would be taken for another
         if line.sock:
@@ -76,11 +81,15 @@ class Api:
         except BaseException:
             line.close()
             raise
-        self.local.line = line
+        self.idle.append(line)
         return answer.status, body, int(after) if after.isdigit() else 0
 
+    def close(self):
+        while self.idle:
+            self.idle.pop().close()
+
     def text(self, method, path, text=None, headers=None, timeout=None, until=None):
-        """The same bytes again until there is an answer: what has none, or one that is none (429, 5xx), was maybe done."""
+        """The same bytes again until there is an answer: what has none, or one that is none, was maybe done."""
         deadline, wait = time.monotonic() + self.patience, 0.02
         while True:
             try:
@@ -103,20 +112,30 @@ class Api:
         return self.text(method, path, json.dumps(body or {}), {"Idempotency-Key": idempotency_key or new_key()})
 
 
-# What the API has, by its name here: arguments are those of the path, then those that are named after it; all others are named, and the
-# query of a GET, or members of the body.
-_RUN, _ENTITY, _BATCH = "workflow-runs/{id}", "entities/{workflow}/{id}", "batches/{id}"
-ROUTES = {
-    "show": "GET " + _RUN, "list": "GET workflow-runs", "resolve": "POST " + _RUN + "/steps/{step}/resolve outcome", "schedule": "PUT schedules/{name}",
-    "cancel": "POST " + _RUN + "/cancel", "retry": "POST " + _RUN + "/retry", "pause": "POST " + _RUN + "/pause", "resume": "POST " + _RUN + "/resume",
-    "batch_show": "GET " + _BATCH, "batch_items": "GET " + _BATCH + "/items", "batch_cancel": "POST " + _BATCH + "/cancel",
-    "entity_create": "POST entities/{workflow} id data", "entity_list": "GET entities/{workflow}", "entity_show": "GET " + _ENTITY,
-    "entity_fire": "POST " + _ENTITY + "/steps/{step}", "job_list": "GET jobs",
-}
+# What the API has, by its name here: arguments are those of the path, then those that are named after it;
+# all others are named, and the query of a GET, or members of the body.
+ROUTES = """
+show          GET  workflow-runs/{id}
+list          GET  workflow-runs
+cancel        POST workflow-runs/{id}/cancel
+retry         POST workflow-runs/{id}/retry
+pause         POST workflow-runs/{id}/pause
+resume        POST workflow-runs/{id}/resume
+resolve       POST workflow-runs/{id}/steps/{step}/resolve outcome
+schedule      PUT  schedules/{name}
+batch_show    GET  batches/{id}
+batch_items   GET  batches/{id}/items
+batch_cancel  POST batches/{id}/cancel
+entity_create POST entities/{workflow} id data
+entity_list   GET  entities/{workflow}
+entity_show   GET  entities/{workflow}/{id}
+entity_fire   POST entities/{workflow}/{id}/steps/{step}
+job_list      GET  jobs
+"""
 
 
 def _method(route):
-    method, path, *more = route.split()
+    method, path, *more = route
     holes = re.findall(r"{(\w+)}", path)
 
     def call(self, /, *args, **given):
@@ -132,11 +151,12 @@ def _method(route):
 
 
 class Client:
-    """start, show, wait, signal, cancel, batches, entities, jobs (ROUTES). What changes something has a key, and can be sent again."""
+    """start, show, wait, signal, cancel, batches, entities, jobs (ROUTES). What changes something has a key, and can be
+    sent again."""
 
     def __init__(self, **connection):
         self.api = Api(**connection)
-        self.call = self.api.call
+        self.call, self.close = self.api.call, self.api.close
 
     def _wait(self, show, id, timeout):
         until = time.monotonic() + (duration(timeout) / 1000 if timeout else 1e9)
@@ -152,8 +172,9 @@ class Client:
         return self._wait(self.batch_show, id, timeout)
 
     def start(self, function, input=None, key=None, signal=None):
-        body = {"definitionId": getattr(function, "name", function), "input": input or {}, "idempotencyKey": key or new_key()}
-        said = self.call("POST", "workflow-runs", {**body, "signal": {"id": new_key(), **signal}} if signal else body)
+        body = {"definitionId": getattr(function, "name", function), "input": input or {}}
+        event = {"signal": {"id": new_key(), **signal}} if signal else {}
+        said = self.call("POST", "workflow-runs", {**body, **event, "idempotencyKey": key or new_key()})
         return {**said["run"], "created": said["created"]}
 
     def result(self, id, timeout=None):
@@ -172,20 +193,22 @@ class Client:
         return self.verb(id, "approvals/" + encode(step), decision=decision, **more)
 
     def batch(self, workflow, account, items, key=None, **more):
-        return self.call("POST", "batches", {"workflow": workflow, "account": account, "items": items, "idempotencyKey": key or new_key(), **more})
+        body = {"workflow": workflow, "account": account, "items": items, "idempotencyKey": key or new_key()}
+        return self.call("POST", "batches", {**body, **more})
 
     def job_push(self, queue, payload=None, key=None, **more):
         return self.call("POST", "jobs", {"queue": queue, "payload": payload, "key": key or new_key(), **more})
 
     def job_claim(self, queues, owner, max=1, leaseMs=30000, waitMs=0):
-        return self.call("POST", "jobs/claim", {"queues": queues, "owner": owner, "max": max, "leaseMs": leaseMs, "waitMs": waitMs})
+        body = {"queues": queues, "owner": owner, "max": max, "leaseMs": leaseMs, "waitMs": waitMs}
+        return self.call("POST", "jobs/claim", body)
 
     def job(self, id, verb, /, **body):
         """heartbeat, complete, fail or redrive."""
         return self.call("POST", "jobs/%s/%s" % (encode(id), verb), body)
 
 
-for _name, _route in ROUTES.items():
+for _name, *_route in map(str.split, ROUTES.strip().splitlines()):
     setattr(Client, _name, _method(_route))
 
 

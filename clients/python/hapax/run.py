@@ -1,11 +1,13 @@
 """One run of a function, in the memory of a worker: the code, and the journal that it is played against.
 
-What the code asks for (a step, a sleep, an event …) is an entry with a name; what has ended is handed to it in order of the journal's
-sequence, one by one, and each time the code goes on until it asks for nothing more. So it goes on the same way live as in a replay.
-Nothing is executed before the entries ahead of it have been answered. Of the threads of a run one is at work at a time: the turn's
-own, or a piece of synchronous code that it has let go on; what executes steps, and heartbeats, send it mail.
+What the code asks for (a step, a sleep, an event …) is an entry with a name; what has ended is handed to it in order of
+the journal's sequence, one by one, and each time the code goes on until it asks for nothing more. So it goes on the
+same way live as in a replay. Nothing is executed before the entries ahead of it have been answered. Of the threads of
+a run one is at work at a time: the turn's own, or a piece of synchronous code that it has let go on; what executes
+steps, and heartbeats, send it mail.
 """
 import collections
+import dataclasses
 import inspect
 import json
 import os
@@ -13,6 +15,7 @@ import queue
 import random
 import threading
 import time
+import typing
 import uuid
 
 from .client import HapaxError, duration, encode
@@ -30,9 +33,10 @@ class EntryError(Exception):
     """What an entry failed of: TIMEOUT, REJECTED, CHILD_FAILED, or a step's own error."""
 
     def __init__(self, e, error=None):
-        self.error, self.step = error or e.error or {}, e.label
-        self.code = self.error.get("code") if isinstance(self.error, dict) else None
-        super().__init__(self.error.get("message") if isinstance(self.error, dict) else str(self.error))
+        self.error, self.step = error or e.error or {}, "%s#%d" % e.id if e.n else e.name
+        said = self.error if isinstance(self.error, dict) else {"message": str(self.error)}
+        self.code = said.get("code")
+        super().__init__(said.get("message"))
 
 
 class Stop(BaseException):
@@ -41,41 +45,84 @@ class Stop(BaseException):
 
 def error_of(error):
     code = getattr(error, "code", None)
-    return {**({"code": str(code)} if code else {}), "message": str(error) or type(error).__name__}
+    return {**({"code": str(code)} if code else {}), "message": str(error)[:WORDS_MAX] or type(error).__name__}
 
 
-def failure(code, message):
-    return {"state": "failed", "error": {"code": code, "message": message}}
+def failure_of(error):
+    return {"state": "failed", "error": error_of(error)}
+
+
+def failure(code, message, **more):
+    return {"state": "failed", "error": {"code": code, "message": message}, **more}
+
+
+INSTANT, MARKS, WORKS = ("value", "attribute"), ("compensate", "drop"), ("step", "undo")
+RELEASED = {"state": "released"}
+LOST = ("STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND")  # it is not ours any more
+CALL_MAX, WORDS_MAX = 1000, 10000  # entries of one call; what is kept of an error
+
+
+@dataclasses.dataclass
+class Work:
+    """What is to be executed, and how."""
+    fn: typing.Callable
+    effect: str = "keyed"
+    on_unknown: typing.Optional[str] = None
+    probe: typing.Optional[typing.Callable] = None
+    retry: typing.Optional[dict] = None
+    timeout: typing.Any = None
+    compensate: typing.Optional[typing.Callable] = None
+
+    def __post_init__(self):
+        after = "retry" if self.effect != "claimed" else "probe" if self.probe else "hold"
+        self.on_unknown = self.on_unknown or after
+        self.probe = None if self.on_unknown == "retry" else self.probe
+        self.fields = {"effect": self.effect, "onUnknown": self.on_unknown}
+        self.seconds = self.timeout and duration(self.timeout) / 1000
+        self.undo = self.compensate and Work(self.compensate)
 
 
 class Entry:
-    """What the wire says of it, and here: asked (by the code), over (handed to the code, or nobody waits for it), sent (the engine knows
-    it), busy (being executed), result (of that, not sent yet), due."""
-    state, attempt, place, fields = "new", 0, 0, {}
-    output = error = key = retryAfterMs = result = due = work = undo = view = mark = about = handle = None
+    """What the wire says of it, and here: asked (by the code), over (handed to the code, or nobody waits for it), sent
+    (the engine knows it), busy (being executed), result (of that, not sent yet), due."""
+    state, attempt, place, fields, due = "new", 0, 0, {}, 0
+    output = error = key = retryAfterMs = onUnknown = result = work = undo = view = handle = None
     asked = over = sent = busy = False
 
     def __init__(self, kind, name, n, about=None):
         self.kind, self.name, self.n, self.about = kind, name, n, about
-        self.id, self.brief, self.label = (name, n), {"kind": kind, "name": name, "n": n}, "%s#%d" % (name, n) if n else name
+        self.id, self.brief = (name, n), {"kind": kind, "name": name, "n": n}
 
     def update(self, change, **more):
         self.retryAfterMs = None
         self.__dict__.update(change, **more)
         if self.retryAfterMs is not None:
             self.due = time.monotonic() + self.retryAfterMs / 1000
-        return self
 
     @property
     def ended(self):
         return self.state in ("done", "dropped") or self.state == "failed" and self.retryAfterMs is None
 
+    @property
+    def happened(self):
+        """And is to be known, whatever becomes of the turn."""
+        return self.result or self.kind == "compensate" and (self.about.sent or self.about.result)
+
+    @property
+    def ready(self):
+        if self.kind not in WORKS or self.busy or self.result or self.ended:
+            return False
+        if self.state == "unknown":
+            return (self.onUnknown or self.work.on_unknown) != "hold"
+        return self.state != "failed" or self.due <= time.monotonic()
+
 
 class Handle:
     """What is not there yet. In synchronous functions result() waits for it, in asynchronous ones `await`."""
+    done, value, error = False, None, None
 
     def __init__(self, run, entry=None):
-        self.run, self.entry, self.done, self.value, self.error, self.waiters = run, entry, False, None, None, []
+        self.run, self.entry, self.waiters = run, entry, []
 
     def settle(self, value=None, error=None):
         if not self.done:
@@ -100,7 +147,7 @@ class Handle:
 
 
 class Threaded:
-    """Synchronous code with the face of a coroutine: in a thread of its own, which is at work only while send() waits for it."""
+    """Synchronous code with the face of a coroutine: in a thread of its own, at work only while send() waits for it."""
 
     def __init__(self, code):
         self.code, self.go, self.said, self.closed = code, threading.Semaphore(0), queue.SimpleQueue(), False
@@ -144,7 +191,8 @@ class Task:
         try:
             waits = self.code.send(None)
             while not isinstance(waits, Handle):
-                waits = self.code.throw(Final("a function waits for what ctx gives it, and for nothing else: put this into a step"))
+                words = "a function waits for what ctx gives it, and for nothing else: put this into a step"
+                waits = self.code.throw(Final(words))
             waits.waiters.append(lambda _: self.run.ready.append(self))
         except StopIteration as end:
             self.handle.settle(end.value)
@@ -152,25 +200,22 @@ class Task:
             self.handle.settle(error=error)
 
 
-CALL_MAX = 500  # entries of one call, each perhaps with its mark: the engine takes 1,000
-INSTANT, MARKS, WORKS = ("value", "attribute"), ("compensate", "drop"), ("step", "undo")
-
-
 class Run:
     def __init__(self, worker, turn, fn):
         self.worker, self.fn, self.id, self.input, self.seq = worker, fn, turn["run"], turn["input"], 0
         self.entries, self.undos, self.uses, self.marked, self.pending = {}, {}, {}, set(), {}
         self.places, self.at, self.outbox, self.inbox, self.groups = [], 0, [], [], []
-        self.tasks, self.ready, self.deliveries, self.mail, self.calling = [], collections.deque(), collections.deque(), queue.SimpleQueue(), threading.Lock()
-        self.current = self.main = self.done = self.diverged = self.dead = self.ended = self.lone = None
-        self.running, self.asked, self.replaying, self.cancelled, self.paused, self.lease_end = 0, 0, False, False, False, 0
-
-    def key(self, e):
-        return e.key or "%s/%s/%d%s" % (self.id, encode(e.name), e.n, "/undo" if e.kind == "undo" else "")
+        self.tasks, self.ready, self.deliveries = [], collections.deque(), collections.deque()
+        self.mail, self.calling = queue.SimpleQueue(), threading.Lock()
+        self.current = self.main = self.done = self.halt = self.dead = self.ended = self.lone = None
+        self.running, self.asked, self.replaying, self.cancelled, self.lease_end = 0, 0, False, False, 0
 
     def die(self, why):
         self.dead = self.dead or why
         self.mail.put(lambda: None)
+
+    def lapsed(self):
+        return time.monotonic() > self.lease_end
 
     def close(self):
         """The code is left where it is, and its threads end."""
@@ -183,13 +228,15 @@ class Run:
     def ask(self, kind, name, fields, **more):
         if not (isinstance(name, str) and name):
             raise TypeError("a %s needs a name" % kind)
-        n, e = self.uses.get(name, 0), self.entries.get((name, self.uses.get(name, 0)))
-        following = self.places[self.at] if self.at < len(self.places) and not self.cancelled else None
+        n = self.uses.get(name, 0)
+        ahead = [] if self.cancelled else self.places[self.at:self.at + 1]
+        e, following = self.entries.get((name, n)), ahead[0] if ahead else None
         if n and not self.entries[name, n - 1].over:
-            return Handle(self).settle(error=Final('"%s" is under way already: what runs at the same time needs names of its own' % name))
+            words = '"%s" is under way already: what runs at the same time needs names of its own' % name
+            return Handle(self).settle(error=Final(words))
         if following and (following is not e or e.kind != kind):
             self.diverge(following, {"kind": kind, "name": name, "n": n})
-        if self.dead or self.diverged or self.cancelled and not (e and e.kind == kind):
+        if self.dead or self.halt or self.cancelled and not (e and e.kind == kind):
             return Handle(self)  # a cancelled run stops at what is not in its journal
         self.at += following is not None
         self.uses[name] = n + 1
@@ -204,15 +251,15 @@ class Run:
             e.over = True
             return e.handle.settle(e.output)
         self.pending[e.id] = e
-        if e.work and e.work.get("undo"):
-            self.compensate(e, e.work["undo"])
+        if e.work and e.work.undo:
+            self.compensate(e, e.work.undo)
         return e.handle
 
     def block(self, handle):
-        """A synchronous piece of code waits. In a replay what is next is often just that, and nobody else waits for it."""
+        """A synchronous piece of code waits. In a replay what is next is often just that, and nobody else waits."""
         while not handle.done:
             e = self.deliveries[0] if self.deliveries and not self.ready else None
-            if e and e.handle is handle and not handle.waiters and not self.diverged:
+            if e and e.handle is handle and not handle.waiters and not self.halt:
                 self.deliver(self.deliveries.popleft())
             else:
                 self.current.code.wait(handle)
@@ -236,19 +283,14 @@ class Run:
             h.waiters.append(one)
         return whole if handles else whole.settle([])
 
-    def diverge(self, expected, found):
-        self.diverged = self.diverged or {"state": "diverged", "expected": expected.brief, "found": found or {"kind": "end"}}
+    def diverge(self, expected, found=None):
+        self.halt = self.halt or {"state": "diverged", "expected": expected.brief, "found": found or {"kind": "end"}}
 
     def mark(self, kind, e):
         """Said once about an entry."""
-        mark = Entry(kind, e.name, e.n, about=e)
-        if (kind, e.id) in self.marked:
-            return
-        self.marked.add((kind, e.id))
-        if kind == "compensate" and e.state == "new":
-            e.mark = mark  # goes with its entry
-        else:
-            self.outbox.append(mark)
+        if (kind, e.id) not in self.marked:
+            self.marked.add((kind, e.id))
+            self.outbox.append(Entry(kind, e.name, e.n, about=e))
 
     def compensate(self, e, undo):
         e.undo = undo
@@ -267,148 +309,135 @@ class Run:
     # --- what has ended, handed to the code in order of seq
 
     def take(self, c):
-        if c["kind"] in MARKS:
-            self.marked.add((c["kind"], (c["name"], c["n"])))
-            return None
         home, id = self.undos if c["kind"] == "undo" else self.entries, (c["name"], c["n"])
+        if c["kind"] in MARKS:
+            self.marked.add((c["kind"], id))
+            return
         if id not in home:
             home[id] = Entry(c["kind"], *id)
             if c["kind"] != "undo":
                 self.places.append(home[id])
-        return home[id].update(c, sent=True)
+        e = home[id]
+        e.update(c, sent=True)
+        if c["kind"] not in ("undo",) + INSTANT and e.ended and e.state != "dropped":
+            self.deliveries.append(e)
 
     def play(self, changes):
-        self.deliveries.extend([e for e in map(self.take, changes) if e and e.kind not in ("undo",) + INSTANT and e.ended and e.state != "dropped"])
-        self.places.sort(key=lambda e: e.i)  # they come in order of seq, also from another worker that had a turn meanwhile
+        for c in changes:
+            self.take(c)
+        self.places.sort(key=lambda e: e.i)  # in order of seq they come, also from who had a turn meanwhile
         if not self.main:
             self.main = Task(self, self.fn.begin(Context(self, not self.fn.is_async), self.input))
         self.go_on()
-        while self.deliveries and not self.diverged and not self.dead:
+        while self.deliveries and not self.halt and not self.dead:
             e = self.deliveries.popleft()
-            if e.over:
-                continue
-            if e.asked:
+            if e.asked and not e.over:
                 self.deliver(e)
                 self.go_on()
-            elif not self.cancelled:
+            elif not e.over and not self.cancelled:
                 self.diverge(e, next((p.brief for p in self.pending.values()), None))
 
     def go_on(self):
         while self.ready and not self.dead:
             self.ready.popleft().resume()
         if self.main.handle.done and not self.done:
-            error = self.main.handle.error
-            if error is None:
-                self.done = {"state": "completed", "output": self.main.handle.value}
-            else:
-                self.done = {"state": "failed", "error": error_of(error), **({"step": error.step} if isinstance(error, EntryError) else {})}
+            error, self.done = self.main.handle.error, {"state": "completed", "output": self.main.handle.value}
+            if error is not None:
+                self.done = {**failure_of(error), **({"step": error.step} if isinstance(error, EntryError) else {})}
 
     def deliver(self, e):
         e.over = True
         self.pending.pop(e.id, None)
-        if e.state != "done":
-            return e.handle.settle(error=EntryError(e))
         try:
+            if e.state != "done":
+                raise EntryError(e)
             e.handle.settle(e.view(e) if e.view else e.output)
         except EntryError as error:
             e.handle.settle(error=error)
 
+    def foreseen(self):
+        """Where only this worker can end anything the order of seq is known: the code goes on before the answer."""
+        known = [e for e in self.outbox if e.kind == "step" and e.result and e.ended and not e.over]
+        own = (e.kind == "step" and e.state != "unknown" and (not e.ended or e in known) for e in self.pending.values())
+        return known[0] if known and all(own) else None
+
     # --- what is said to the engine
 
-    def wire(self, e):
+    def words(self, e):
         """As it is now: what was never begun and has ended is one entry."""
         if e.about:
-            return [] if e.kind == "drop" and e.about.ended else [e.brief]
+            return None if e.kind == "drop" and e.about.ended else e.brief
         said = {**e.brief, **({} if e.sent else e.fields)}
         if e.kind in WORKS:
-            if e.over and not e.sent and not e.result:
+            if e.over and not e.sent and not e.busy and not e.result:
                 e.result = failure("DROPPED", "it lost its race before it began")
             said.update(e.result or {"state": "begun"})
-            e.__dict__.update(e.result or {"state": "begun"}, result=None)
-        elif e.state == "new":
-            e.state = "open"
-        e.sent, mark, e.mark = True, e.mark, None  # said once, with the first word about it
-        return [said, mark.brief] if mark else [said]
+        return said
 
     def call(self, entries, end=None):
-        body = {"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": entries, "end": end, "leaseMs": self.worker.lease_ms}
-        if not end:
-            del body["end"]
+        body = {"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": entries,
+                "leaseMs": self.worker.lease_ms, **({"end": end} if end else {})}
         return "functions/runs/%s/journal" % self.id, json.dumps(body)
 
-    def send(self, end=None, hold=None):
-        """One call, repeated until it is answered. False: not taken as it was meant; the run is cancelled, paused, or not ours any more."""
-        held = [hold] if hold else []
-        todo, self.outbox = [e for e in self.outbox if e is not hold], held
-        if len(todo) > CALL_MAX:  # the first of them by themselves
-            self.outbox = todo[:CALL_MAX]
-            taken = self.send()
-            self.outbox = todo[CALL_MAX:] + self.outbox + held
-            return taken and self.send(end, hold)
-        said = [(e, entry) for e in todo for entry in self.wire(e)]
-        with self.calling:  # a heartbeat may be under way
-            taken = self.tell(said, end)
-        if taken is None:
-            self.die("lost")
-        return bool(taken)
-
     def post(self, entries, end=None):
+        """Repeated until it is answered."""
         sent, (path, text) = time.monotonic(), self.call(entries, end)
-        answer = self.worker.api.text("POST", path, text, timeout=self.worker.lease_ms / 3000, until=lambda: self.lease_end)
+        how = {"timeout": self.worker.lease_ms / 3000, "until": lambda: self.lease_end}
+        answer = self.worker.api.text("POST", path, text, **how)
         self.heard(answer, sent)
         return answer
 
-    def ended_since(self):
-        """What has ended since, and we have not done: the names of these."""
+    def send(self, end=None, held=None):
+        """One call, with all that is to be said but what is held back. False: refused, or the run is not ours."""
+        said = [(e, self.words(e)) for e in self.outbox if e is not held][:CALL_MAX]
+        self.outbox = [held] if held else self.outbox[CALL_MAX:]
         try:
-            return {(c["name"], c["n"]) for c in self.post([])["completed"]}
-        except Exception:
-            return set()
+            with self.calling:  # a heartbeat may be under way
+                self.post([words for _, words in said if words], end)
+        except Exception as error:
+            return self.refused(error, [e for e, _ in said])
+        for e, words in said:
+            e.sent, e.result = True, None
+            e.state = (words or {}).get("state") or ("open" if e.state == "new" else e.state)
+            if e.state == "unknown":
+                e.onUnknown = "hold"  # what its worker does not know is for a person
+        return True
 
-    def tell(self, said, end):
-        """None: it is not ours any more."""
-        for tries in range(3):
+    def refused(self, error, said):
+        """The turn comes to an end, and what stands in our memory is thrown away: with what has happened all the same.
+        If that is refused, too (it is too large, or the journal full), a person is asked what was done; at last with
+        nothing."""
+        code, status, failed = getattr(error, "code", None), getattr(error, "status", 0), failure_of(error)
+        self.refusals += 1
+        if not isinstance(error, HapaxError) or status >= 500 or code in LOST or self.refusals == 4:
+            return self.die("lost")
+        self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
+        anew, decided = code in ("CANCELLED", "WRONG_STATUS"), set()
+        if code == "BAD_ENTRY":  # by a person, meanwhile?
             try:
-                self.post([entry for _, entry in said], end)
-                return tries == 0
-            except Exception as error:
-                code, status = getattr(error, "code", None), getattr(error, "status", 0)
-                if self.dead or not isinstance(error, HapaxError) or not 400 <= status < 500 or code in ("STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"):
-                    return None
-                self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
-                cancelled, paused = code == "CANCELLED", code == "WRONG_STATUS"
-                decided = self.ended_since() if code == "BAD_ENTRY" else set()  # by a person, meanwhile: then it is played anew
-                anew = any(e.id in decided for e, _ in said)
-                end = None if cancelled or paused else {"state": "released"} if anew else {"state": "failed", "error": error_of(error)}
-                self.cancelled, self.paused = self.cancelled or cancelled, self.paused or paused
-                said = [it for it in self.outcomes(said, cancelled) if it[0].id not in decided]
-                if not end and not said:
-                    return False
-        return None
-
-    def outcomes(self, said, cancelled):
-        """Of what was refused: what has happened all the same, and is to be known. All else stops here."""
-        begins = {(w["name"], w["n"]) for _, w in said if w["kind"] in WORKS and w["state"] == "begun"}
-        kept = []
-        for e, w in said:
-            if w["kind"] in WORKS and w["state"] != "begun" or cancelled and w["kind"] == "compensate" and (w["name"], w["n"]) not in begins:
-                kept.append((e, w))
-            else:
-                e.over = True
-                if not e.about:
-                    self.pending.pop(e.id, None)
-        return kept
+                decided = {(c["name"], c["n"]) for c in self.post([])["completed"]}
+            except Exception:
+                pass
+            anew = any(e.id in decided for e in said)
+        again = [e for e in said if (e.result if self.halt else e.happened) and e.id not in decided]
+        for e in again if self.refusals == 2 and not anew else []:
+            if e.result["state"] == "done":
+                self.settle(e, {**failed, "state": "unknown"})
+        self.outbox = (again if anew or self.refusals < 3 else []) + [e for e in self.outbox if e not in again]
+        self.halt = RELEASED if anew or self.refusals == 2 else failed
+        return False
 
     def heard(self, answer, sent):
         self.seq, self.sent = max(self.seq, answer["seq"]), max(self.sent, sent)
         self.lease_end = max(self.lease_end, sent + self.worker.lease_ms / 1000)
-        self.cancelled, self.paused = self.cancelled or answer.get("cancelled"), self.paused or answer.get("paused")
+        if answer.get("paused") or answer.get("cancelled") and not self.cancelled:
+            self.halt = self.halt or RELEASED  # the next turn says so
         self.inbox.extend(answer.get("completed") or [])
 
     def heartbeat(self):
         """Out of sequence, in the thread of heartbeats, and not while a call is on its way, which says as much."""
         sent = time.monotonic()
-        if sent > self.lease_end:
+        if self.lapsed():
             return self.die("lapsed")
         if sent - self.sent < self.worker.lease_ms / 3000 or not self.calling.acquire(blocking=False):
             return None
@@ -420,25 +449,18 @@ class Run:
         finally:
             self.calling.release()
         if status < 300:
-            self.lease_end, self.sent = max(self.lease_end, sent + self.worker.lease_ms / 1000), max(self.sent, sent)
+            self.lease_end = max(self.lease_end, sent + self.worker.lease_ms / 1000)
+            self.sent = max(self.sent, sent)
             self.mail.put(lambda: self.heard(body, sent))
         elif (body or {}).get("code") == "STALE_FENCE":
             self.die("stale")
 
     # --- what is executed
 
-    def is_ready(self, e):
-        if e.kind not in WORKS or e.busy or e.result or e.ended:
-            return False
-        if e.state == "unknown":
-            return e.work["on_unknown"] != "hold"
-        return e.state != "failed" or (e.due or 0) <= time.monotonic()
-
     def execute(self, e, inline=False):
-        e.busy, e.asks = True, e.state == "unknown" and e.work["probe"]
+        e.busy, e.asks = True, e.state == "unknown" and e.work.probe
         self.running += 1
-        if not e.asks:
-            e.attempt += 1
+        e.attempt += not e.asks
         if inline:
             self.attempt(e)
         else:
@@ -446,17 +468,18 @@ class Run:
 
     def attempt(self, e):
         """In any thread; the turn's own reads of it in its mail."""
-        work, key = e.work, self.key(e)
+        work, call = e.work, self.worker.call
+        key = e.key or "%s/%s/%d%s" % (self.id, encode(e.name), e.n, "/undo" if e.kind == "undo" else "")
 
         def found():
-            out = self.worker.call(work["probe"], key)
+            out = call(work.probe, key)
             return None if out is None else {"state": "done", "output": out}
         try:
-            result = found() if e.asks else {"state": "done", "output": self.worker.call(work["fn"], key, timeout=work["timeout"], attempt=e.attempt)}
+            result = found() if e.asks else {"state": "done", "output": call(work.fn, key, work.seconds, e.attempt)}
             json.dumps(result)
         except Exception as error:
             result = {"state": "unknown", "error": error_of(error)} if e.asks else self.judge(e, error)
-            if not e.asks and result["state"] == "unknown" and work["probe"]:  # in doubt: the probe knows, or nobody does
+            if not e.asks and result["state"] == "unknown" and work.probe:  # in doubt: the probe knows, or nobody does
                 try:
                     result = found() or self.judge(e, NotDone(str(error)))
                 except Exception:
@@ -464,22 +487,26 @@ class Run:
         self.mail.put(lambda: self.attempted(e, result))
 
     def judge(self, e, error):
-        said, work, p = error_of(error), e.work, {"maxAttempts": 3, "factor": 2, "jitter": True, **(self.retry or {}), **(e.work["retry"] or {})}
+        work, said = e.work, failure_of(error)
         if isinstance(error, Final):
-            return {"state": "failed", "error": said}
-        if work["effect"] == "claimed" and work["on_unknown"] != "retry" and not isinstance(error, NotDone):
-            return {"state": "unknown", "error": said}
+            return said
+        if work.effect == "claimed" and work.on_unknown != "retry" and not isinstance(error, NotDone):
+            return {**said, "state": "unknown"}
+        p = {"maxAttempts": 3, "factor": 2, "jitter": True, **(self.retry or {}), **(work.retry or {})}
         wait = duration(p.get("initial", p.get("initialMs", 1000))) * p["factor"] ** (e.attempt - 1)
-        wait = min(wait, duration(p.get("max", p.get("maxMs", 300000)))) * (random.uniform(0.5, 1) if p["jitter"] else 1)
+        part = random.uniform(0.5, 1) if p["jitter"] else 1
+        wait = min(wait, duration(p.get("max", p.get("maxMs", 300000)))) * part
         again = {"retryAfterMs": int(getattr(error, "retry_after_ms", wait))} if e.attempt < p["maxAttempts"] else {}
-        return {"state": "failed", "error": said, **again}
+        return {**said, **again}
 
     def attempted(self, e, result):
         e.busy, self.running = False, self.running - 1
-        if result is None and not e.over:
-            e.update({"state": "failed", "retryAfterMs": 0})  # it was not done: begin again
+        if result:
+            self.settle(e, result)
+        elif e.over or self.cancelled and e.kind == "step":
+            self.settle(e, failure("DROPPED", "it was not done, and nobody waits for it"))
         else:
-            self.settle(e, result or failure("DROPPED", "it was not done, and lost its race"))
+            e.update({"state": "failed", "retryAfterMs": 0})  # it was not done: begin again
 
     def settle(self, e, result):
         e.update(result, result=result)
@@ -487,13 +514,6 @@ class Run:
             self.outbox.append(e)
         if e.over and e.state != "unknown":
             self.pending.pop(e.id, None)
-
-    def foreseen(self):
-        """Where nobody but this worker can end anything the order of seq is known before the answer, and the code goes on at once."""
-        known = [e for e in self.outbox if e.kind == "step" and e.result and e.ended and not e.over]
-        if known and all(e.kind == "step" and e.state != "unknown" and (not e.ended or e in known) for e in self.pending.values()):
-            return known[0]
-        return None
 
     def read_mail(self, seconds):
         """Waits for some, or for so long."""
@@ -506,24 +526,25 @@ class Run:
 
     # --- a turn
 
-    def turn(self, turn, journal, sent):
+    def turn(self, turn, journal):
         """True: suspended, and worth to be kept."""
-        self.retry, self.cancelled, self.paused, self.ended = turn.get("retry"), turn.get("cancelled"), False, None
-        early, self.inbox, self.seq = self.inbox, [], max([turn["seq"]] + [c["seq"] for c in journal[-1:]])
+        self.retry, self.cancelled, self.halt, self.ended = turn.get("retry"), turn.get("cancelled"), None, None
+        early, self.inbox, self.undoing, self.refusals = self.inbox, [], None, 0
+        self.seq = max([turn["seq"]] + [c["seq"] for c in journal[-1:]])
         self.replaying = True
         self.play(early + journal)
         self.replaying = False
         while True:
             self.read_mail(0)
-            if time.monotonic() > self.lease_end:
+            if self.lapsed():
                 self.die("lapsed")
             if self.dead or self.ended:
                 return not self.dead and self.ended == "suspended"
-            known = None if self.diverged or self.inbox else self.foreseen()
+            known = None if self.halt or self.inbox else self.foreseen()
             if known:
                 self.deliver(known)
                 self.go_on()
-            elif self.inbox and not self.diverged:
+            elif self.inbox and not self.halt:
                 changes, self.inbox = self.inbox, []
                 self.play(changes)
             else:
@@ -535,113 +556,114 @@ class Run:
 
     def move(self):
         """The code asks for nothing more: what is next."""
-        if self.diverged:
-            self.outbox = []
-            return self.end(self.diverged)
-        if self.running:
-            if [e for e in self.outbox if e is not self.lone or e.result]:
-                self.lone = None
-                return self.send()
-            self.read_mail(max(0.001, min([1] + [e.due - time.monotonic() for e in self.pending.values() if e.due and not e.busy])))
-            again = [e for e in self.pending.values() if e.state == "failed" and self.is_ready(e)]
-            return again and not self.cancelled and not self.paused and not self.dead and self.begin(again)
-        self.lone = None
-        if self.cancelled:
-            return self.unwind()
-        if self.paused or self.worker.stopping.is_set():
-            self.outbox = [e for e in self.outbox if e.result]
-            return self.end({"state": "released"})
-        steps = [] if self.done and self.done["state"] == "failed" else [e for e in self.pending.values() if self.is_ready(e)]
-        one = steps[0] if len(steps) == 1 else None
-        if one and one.work["effect"] != "claimed" and not one.work.get("undo") and (one.state != "new" or self.outbox[-1:] == [one]):  # one write, when it has ended
-            if [e for e in self.outbox if e is not one]:
-                return self.send(hold=one if one.state == "new" else None)
-            self.lone = one
-            return self.execute(one, inline=len(self.pending) == 1)
+        if self.worker.stopping.is_set():
+            self.halt = self.halt or RELEASED
+        halt, pending = self.halt, list(self.pending.values())
+        if halt:
+            self.outbox = [e for e in self.outbox if halt["state"] != "diverged" and e.happened]
+        if len(self.outbox) > CALL_MAX:
+            return self.send()
+        idle = halt or self.cancelled or self.done and self.done["state"] == "failed"
+        steps = [] if idle else [e for e in pending if e.ready]
+        if len(steps) == 1 and not self.running and self.alone(steps[0]):  # one write, when it has ended
+            self.lone = steps[0]
+            if [e for e in self.outbox if e is not self.lone]:
+                return self.send(held=self.lone)
+            return self.execute(self.lone, inline=len(pending) == 1)
         if steps:
             return self.begin(steps)
-        if self.done:
-            if self.at < len(self.places):
-                return self.diverge(self.places[self.at], None)
-            self.outbox = [e for e in self.outbox if not (e.kind == "step" and e.state == "new")]
-            return self.end(self.done)
-        return self.suspend(list(self.pending.values()))
+        if self.running:
+            if [e for e in self.outbox if e is not self.lone or e.result]:
+                return self.send()
+            due = [e.due - time.monotonic() for e in pending if e.due and not e.busy and not idle]
+            return self.read_mail(max(0.001, min([1] + due)))
+        if halt:
+            return self.end(halt)
+        if self.cancelled:
+            return self.unwind()
+        if not self.done:
+            return self.suspend(pending)
+        if self.at < len(self.places):
+            return self.diverge(self.places[self.at])
+        self.outbox = [e for e in self.outbox if not ((e.about or e).kind == "step" and (e.about or e).state == "new")]
+        return self.end(self.done)
+
+    def alone(self, e):
+        """It needs no word before it is executed: the ask was the last thing that the code did."""
+        return e.work.effect != "claimed" and not e.work.undo and (e.state != "new" or self.outbox[-1:] == [e])
 
     def begin(self, steps):
         """In one call; nothing is executed before it is answered."""
-        begun, doubted = [e for e in steps if not (e.state == "unknown" and e.work["probe"])], [e for e in steps if e.state == "unknown"]
+        begun = [e for e in steps if e.state != "begun" and not (e.state == "unknown" and e.work.probe)]
         self.outbox += [e for e in begun if e not in self.outbox]
-        if self.outbox and not self.send():
-            return
-        if time.monotonic() > self.lease_end:
+        while self.outbox:
+            if not self.send():
+                return None
+        if self.lapsed():
             return self.die("lapsed")
         for e in steps:
-            if not self.cancelled:
+            if not self.halt:
                 self.execute(e)
-            elif e in doubted:
-                e.state = "unknown"  # another one may have done it: unwind finds out
-            elif not e.over and e in begun:
-                self.settle(e, failure("CANCELLED", "not executed"))
+            elif e.state == "begun":
+                self.settle(e, failure("CANCELLED", "not executed", retryAfterMs=0))
 
     def suspend(self, waits):
-        ids = {e.id for e in waits}
-        whole = any(ids == {e.id for e in group if not e.over} for group in self.groups)
         if not waits:
             return self.end({"state": "failed", "error": {"message": "the code waits for nothing that ctx knows"}})
-        self.end({"state": "suspended", "awaits": [e.brief for e in waits], **({"any": True} if len(waits) > 1 and not whole else {})})
+        ids = {e.id for e in waits}
+        some = len(waits) > 1 and not any(ids == {e.id for e in group if not e.over} for group in self.groups)
+        self.end({"state": "suspended", "awaits": [e.brief for e in waits], **({"any": True} if some else {})})
 
     def unwind(self):
         """Cancelled: what is in doubt gets an outcome, what is done is undone, in reverse."""
-        for e in [o for o in self.pending.values() if o.state == "unknown" and self.is_ready(o)]:
-            if e.work["effect"] == "claimed" and not e.work["probe"]:
-                self.settle(e, {"state": "unknown", "error": {"message": "cancelled while in doubt"}})
-            else:
+        for e in [o for o in self.pending.values() if o.state == "unknown" and o.ready]:
+            if e.work.effect != "claimed" or e.work.probe:
                 self.execute(e, inline=True)
-                self.read_mail(0)
-            if not e.result and not e.ended:
-                self.settle(e, failure("CANCELLED", "it was not done"))
+            else:
+                self.settle(e, {"state": "unknown", "error": {"message": "cancelled while in doubt"}})
+        if self.running:
+            return None
         done = [o for o in self.entries.values() if o.state == "done" and ("compensate", o.id) in self.marked]
-        owed = sorted(done, key=lambda o: -o.place)
-        for e, following in zip(owed, owed[1:] + [None]):
-            u = self.undos.setdefault(e.id, Entry("undo", e.name, e.n))
-            if u.ended:
-                continue  # undone; or it has failed, and a person is asked when the rest is
-            if not e.undo:
-                return self.diverge(Entry("compensate", e.name, e.n), None)
-            u.work = {**e.undo, "fn": lambda key, *more, e=e: e.undo["fn"](e.output, key)}
-            u.fields = {"effect": u.work["effect"], "onUnknown": u.work["on_unknown"]}
-            if not self.is_ready(u):
-                return self.suspend([u])
-            if u.work["effect"] == "claimed":
-                self.outbox.append(u)
-                if not self.send():
-                    return None
-            self.execute(u, inline=True)
-            self.read_mail(0)
-            if u.ended and following and any(o.kind == "child" and following.place < o.place < e.place for o in self.entries.values()):
-                return self.end({"state": "released"})  # the engine undoes the child before the next one
-            return self.send()  # and once more, for the next one
-        return self.end({"state": "undone"})
+        owed = sorted((o for o in done if o.id not in self.undos or not self.undos[o.id].ended), key=lambda o: -o.place)
+        e, last = owed[0] if owed else None, self.undoing
+        # What has failed is for a person, when the rest is done. The engine undoes a child, before what is ahead of it.
+        if e and last and any(o.kind == "child" and e.place < o.place < last.place for o in self.entries.values()):
+            return self.end(RELEASED)
+        if self.outbox:
+            return self.send()
+        if not e:
+            return self.end({"state": "undone"})
+        if not e.undo:
+            return self.diverge(Entry("compensate", e.name, e.n))
+        u = self.undos.setdefault(e.id, Entry("undo", e.name, e.n))
+        u.work, u.fields = dataclasses.replace(e.undo, fn=lambda key: e.undo.fn(e.output, key)), e.undo.fields
+        if not u.ready:
+            return self.suspend([u])
+        self.undoing = e
+        return self.begin([u]) if u.work.effect == "claimed" else self.execute(u, inline=True)
 
 
-def _work(fn, effect="keyed", on_unknown=None, probe=None, retry=None, timeout=None, compensate=None):
-    on_unknown = on_unknown or ("retry" if effect != "claimed" else "probe" if probe else "hold")
-    return {"fn": fn, "effect": effect, "on_unknown": on_unknown, "probe": None if on_unknown == "retry" else probe, "retry": retry,
-            "timeout": timeout and duration(timeout) / 1000, "undo": compensate and _work(compensate)}
+# --- what one writes
+
+# Options of steps in place of the code's: what `hapax explore` suggests, it tries so.
+_tried = json.loads(os.environ.get("HAPAX_TRY", "{}"))
 
 
 def _decided(e):
-    if e.output and e.output.get("decision") == "approve":
-        return e.output
-    by = (e.output or {}).get("by")
-    raise EntryError(e, {**(e.output or {}), "code": "REJECTED", "message": "%s: rejected%s" % (e.name, " by " + by if by else "")})
+    said = e.output or {}
+    if said.get("decision") == "approve":
+        return said
+    message = e.name + ": rejected" + (" by " + said["by"] if said.get("by") else "")
+    raise EntryError(e, {**said, "code": "REJECTED", "message": message})
 
 
-_tried = json.loads(os.environ.get("HAPAX_TRY", "{}"))  # options of steps in place of the code's: what `hapax explore` suggests, it tries so
+def _timed(timeout):
+    return {"timeoutMs": duration(timeout)} if timeout else {}
 
 
 class Context:
-    """What the code of a function asks. In synchronous functions each call waits; those of `later` give a handle for all() and race()."""
+    """What the code of a function asks. In synchronous functions each call waits; those of `later` give a handle for
+    all() and race()."""
 
     def __init__(self, run, blocking):
         self._run, self._blocking, self.id = run, blocking, run.id
@@ -655,18 +677,20 @@ class Context:
 
     def step(self, name, fn, **options):
         options.update({"on_unknown" if o == "onUnknown" else o: value for o, value in _tried.get(name, {}).items()})
-        fakes = self._run.worker.fakes
-        work = _work(fakes(name, fn, options.get("effect", "keyed")) if fakes else fn, **options)
-        return self._ask("step", name, {"effect": work["effect"], "onUnknown": work["on_unknown"]}, work=work)
+        work = Work(fn, **options)
+        if self._run.worker.fakes:
+            self._run.worker.fakes(name, work)
+        return self._ask("step", name, work.fields, work=work)
 
     def sleep(self, name, time):
-        return self._ask("sleep", name, {"until": time.isoformat()} if hasattr(time, "isoformat") else {"forMs": duration(time)})
+        until = {"until": time.isoformat()} if hasattr(time, "isoformat") else {"forMs": duration(time)}
+        return self._ask("sleep", name, until)
 
     def event(self, name, event=None, timeout=None):
-        return self._ask("event", name, {"event": event or name, **({"timeoutMs": duration(timeout)} if timeout else {})})
+        return self._ask("event", name, {"event": event or name, **_timed(timeout)})
 
     def approval(self, name, timeout=None):
-        return self._ask("approval", name, {"timeoutMs": duration(timeout)} if timeout else {}, view=_decided)
+        return self._ask("approval", name, _timed(timeout), view=_decided)
 
     def child(self, name, function, input=None):
         return self._ask("child", name, {"workflow": getattr(function, "name", function), "input": input or {}})
@@ -684,7 +708,7 @@ class Context:
         return self._ask("attribute", name, {"value": value})
 
     def patched(self, name):
-        """True for runs that come here for the first time with this code, False for those that have been further with older code."""
+        """True for runs that come here for the first time with this code, False for those that have been further."""
         run, mark = self._run, "patched " + name
         new = (mark, 0) in run.entries or run.at >= len(run.places) and not run.cancelled
         if mark not in run.uses and new:
@@ -692,11 +716,10 @@ class Context:
         return self._give(Handle(run).settle(mark in run.uses))
 
     def compensate(self, name, fn, n=None, **options):
-        n = self._run.uses.get(name, 0) - 1 if n is None else n
-        e = self._run.entries.get((name, n))
+        e = self._run.entries.get((name, self._run.uses.get(name, 0) - 1 if n is None else n))
         if not e or not e.asked:
             raise Final('there is no step "%s" to compensate' % name)
-        self._run.compensate(e, _work(fn, **options))
+        self._run.compensate(e, Work(fn, **options))
 
     def all(self, items):
         return self._give(self._run.gather(items, race=False))

@@ -128,13 +128,18 @@ class Play:
             self.add(1)
 
     def add(self, who):
-        def fakes(name, real, effect):
-            def fake(key, attempt):
+        def fakes(name, work):
+            effect, fake = work.effect, (self.o["steps"] or {}).get(name)
+            execute = fake or work.fn
+            if fake and work.probe:  # the real one knows nothing of it
+                work.probe = lambda key: (True if self.outputs[key] is None else self.outputs[key]) if key in self.outputs else None
+
+            def staged(key, attempt):
                 self.stage.come(who, Place("before the effect of " + name, claimed=effect == "claimed"))
                 self.effects.append((name, key, effect))
-                self.outputs[key] = worker.call((self.o["steps"] or {}).get(name, real), key, attempt=attempt)
+                self.outputs[key] = worker.call(execute, key, attempt=attempt)
                 return self.outputs[key]
-            return fake
+            work.fn = staged
         # The first one has no claim under way that could get its own turn again.
         worker = Worker([self.function, *(self.o["functions"] or [])], api=StagedApi(self.stage, who, **self.place), fakes=fakes, lease=LEASE,
                         concurrency=4 if who else 1, log=lambda words: None)
@@ -204,6 +209,7 @@ class Play:
         self.stage.kill()
         for worker, _ in self.workers:
             worker.stop()
+        self.client.close()
 
 
 def test(function, input=None, steps=None, events=None, approvals=None, functions=None, crash=True, loose=False, fresh=None, world=None, timeout=60, hapax=None):
@@ -239,4 +245,5 @@ def test(function, input=None, steps=None, events=None, approvals=None, function
                 "exchanges": sum(place.call for place in places), "crashes": len(places) if crash else 0, "orders": orders}
     finally:
         engine.kill()
+        engine.stdout.close()
         engine.wait()
