@@ -306,7 +306,7 @@ void trial_check_own(struct sim *sim, bool quiet);
 void trial_sight(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out);
 
 /* suggest.c: changes that might help, each tried by the walk that it is given. */
-typedef void trial_again_fn(void *context, struct trial_report *ret_report);
+typedef void trial_again_fn(void *context, uint64_t edges_max, struct trial_report *ret_report);
 void trial_suggest(struct trial *t, const struct trial_story *story, trial_again_fn *again, void *context,
 		   struct trial_report *report);
 

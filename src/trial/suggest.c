@@ -1,6 +1,7 @@
 /*
  * Suggestions that were tried: of the changes that might keep a rule, each is made in the definition as it was read, and everything is
- * explored again with it. Only what came out clean is told. What was changed is put back.
+ * explored again with it. Only what came out clean is told. What was changed is put back. All of them together have as many edges as the
+ * first exploration was allowed: each its share of what those before it have left.
  */
 #include <stdio.h>
 
@@ -101,8 +102,15 @@ static bool is_news(const struct change *change, const struct places *places)
 	return news;
 }
 
+struct trying {
+	trial_again_fn *again;
+	void *context;
+	uint64_t edges; /* that are left for all */
+	unsigned left;  /* changes, with the one at hand */
+};
+
 static void try_change(const struct trial *t, const struct trial_caller *c, const struct change *change,
-		       trial_again_fn *again, void *context, struct trial_report *report)
+		       struct trying *trying, struct trial_report *report)
 {
 	struct trial_report *second = arena_zalloc(t->arena, sizeof *second);
 	struct places places;
@@ -113,9 +121,12 @@ static void try_change(const struct trial *t, const struct trial_caller *c, cons
 	find_places(c, &places);
 	if (!is_news(change, &places) || report->suggestions_n == TRIAL_SUGGESTIONS_MAX)
 		return;
+	if (t->options->progress)
+		t->options->progress(t->options->context, change->words, &report->walked);
 	keep(&places, &kept, /* back= */ false);
 	put_in(change, &places);
-	again(context, second);
+	trying->again(trying->context, trying->edges / trying->left, second);
+	trying->edges -= second->walked.edges < trying->edges ? second->walked.edges : trying->edges;
 	keep(&places, &kept, /* back= */ true);
 	if (second->story || (t->options->is_over && t->options->is_over(t->options->context)))
 		return;
@@ -143,14 +154,15 @@ void trial_suggest(struct trial *t, const struct trial_story *story, trial_again
 		{"on_5xx: unknown", NULL, false, -1, -1, true},
 	};
 	const struct trial_caller *c = t->broken_caller >= 0 ? &t->callers[t->broken_caller] : NULL;
+	struct trying trying = {again, context, t->options->edges_max, sizeof changes / sizeof *changes};
 
 	if (!c || !c->service || c->role != ROLE_ACTION || story->rule == RULE_ENGINE)
 		return;
-	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+	for (size_t i = 0; trying.left; i++, trying.left--) {
 		if (changes[i].on_unknown == UNKNOWN_PROBE && !c->service->action->probe)
 			continue;
 		if (changes[i].effect >= 0 && (enum action_effect)changes[i].effect == c->service->action->effect)
 			continue;
-		try_change(t, c, &changes[i], again, context, report);
+		try_change(t, c, &changes[i], &trying, report);
 	}
 }

@@ -360,6 +360,8 @@ struct exploration {
 	const struct trial_world *world;
 	const struct trial_options *options;
 	struct arena *arena;
+	const struct trial_story *found; /* where a change is tried against it */
+	const char *only;                /* the one scenario that is explored; NULL: all */
 };
 
 /* The first that is said to be sometimes, and never was; NULL: none. */
@@ -452,6 +454,16 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 	return t;
 }
 
+static void leave_only(struct parts *parts, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < parts->n; i++)
+		if (strcmp(parts->items[i].name, name) == 0)
+			parts->items[n++] = parts->items[i];
+	parts->n = n;
+}
+
 static struct trial *explore_once(const struct exploration *x, struct trial_report *report)
 {
 	struct trial *t = trial_new(x->set, x->world, x->options, x->arena);
@@ -465,6 +477,8 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 			add_parts(t, &t->machines[i], &parts);
 	if (!x->options->old)
 		add_meetings(t, &parts);
+	if (x->only)
+		leave_only(&parts, x->only);
 	report->scenarios_n = t->wrong ? 0 : parts.n;
 	if (report->scenarios_n)
 		walk(&walker, &parts);
@@ -473,20 +487,34 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 	return t;
 }
 
-static void explore_again(void *context, struct trial_report *ret_report)
+/* First where the rule was broken, and no further than that took, which shows of most changes that they are no help; then everything. */
+static void explore_again(void *context, uint64_t edges_max, struct trial_report *ret_report)
 {
-	(void)explore_once(context, ret_report);
+	struct exploration x = *(const struct exploration *)context;
+	struct trial_options options = *x.options;
+
+	options.edges_max = edges_max;
+	x.options = &options;
+	x.only = x.found->scenario;
+	options.mishaps = x.found->mishaps;
+	(void)explore_once(&x, ret_report);
+	if (ret_report->story && ret_report->story->rule != RULE_SOMETIMES)
+		return;
+	x.only = NULL;
+	options.mishaps = ((const struct exploration *)context)->options->mishaps;
+	(void)explore_once(&x, ret_report);
 }
 
 enum hx_code trial_run(const struct definition_set *set, const struct trial_world *world,
 		       const struct trial_options *options, struct arena *arena, struct trial_report *ret_report,
 		       struct hx_error *err)
 {
-	struct exploration x = {set, world, options, arena};
+	struct exploration x = {.set = set, .world = world, .options = options, .arena = arena};
 	struct trial *t = explore_once(&x, ret_report);
 
 	if (ret_report->scenarios_n)
 		finish(t, ret_report);
+	x.found = ret_report->story;
 	if (ret_report->story && ret_report->story->events_n && !options->brief)
 		trial_suggest(t, ret_report->story, explore_again, &x, ret_report);
 	sim_homes_release();
