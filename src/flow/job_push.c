@@ -38,15 +38,11 @@ DB_STMT(stmt_push, "job_push", "tti", "",
 	.pg_sql = PUSHED("?1", "?2", ""),
 	.set_sql = PUSHED("u.p1", "u.p2", "{u}, "));
 
-/* On PostgreSQL: those that were let in, and what both of their rows are made of. */
+/* On PostgreSQL: those that were let in. */
 #define MADE(kind, op, at, node, names, units)                                                                         \
-	"WITH made (id, kind, status, version, op, fence, at, seq, head, node) AS (" NEW_SUBJECT(                      \
-		"j.subject", kind, "'AVAILABLE'", op, at,                                                              \
-		node) ", " node " FROM " units "json_array_elements(" names "::json) AS r"                             \
-		      " CROSS JOIN LATERAL (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j),"  \
-		      " subjects AS (" INTO_SUBJECT                                                                    \
-		      " SELECT id, kind, status, version, op, fence, at, seq, head FROM made) " INTO_HISTORY           \
-		      " SELECT id, seq, '', status, version, fence, op, node, at, head FROM made"
+	MAKE_SUBJECTS(NEW_SUBJECT("j.subject", kind, "'AVAILABLE'", op, at, node), node,                               \
+		      " FROM " units "json_array_elements(" names "::json) AS r"                                       \
+		      " CROSS JOIN LATERAL (SELECT subject FROM hx_job WHERE subject = (r->>0)::bigint OFFSET 0) j")
 
 /*
  * Only for those that were let in. An id that is there already is a data error, which nobody meets. PostgreSQL writes the

@@ -177,6 +177,18 @@ void run_describe(struct run_spec *spec, struct arena *arena)
 		spec->due_in_ms = 0; /* nobody drives it at once */
 }
 
+static void insert_subject(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
+{
+	int64_t kind = spec->machine->definition->is_function ? function_kind() : run_kind();
+	struct move move = {spec->subject, RUN_PENDING, spec->begun.to};
+	struct stride stride = {.transitions = spec->begun.transitions, .lease_ms = spec->begun.lease_ms};
+
+	if (spec->begun.attempt)
+		subject_insert_held(unit, stamp, &move, kind, &stride);
+	else
+		subject_insert(unit, stamp, spec->subject, kind, RUN_PENDING);
+}
+
 void run_create(struct unit *unit, const struct stamp *stamp, const struct run_spec *spec)
 {
 	int64_t times_out_at = run_times_out_at(spec->machine->definition, stamp->at.ms);
@@ -193,7 +205,7 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 		 db_int(stamp->at.ms), times_out_at ? db_int(times_out_at) : db_null(), db_optional(spec->attributes),
 		 db_int((int64_t)spec->begun.position), db_int(spec->begun.attempt),
 		 begun ? db_int(spec->begun.started_at) : db_null());
-	subject_insert(unit, stamp, spec->subject, function ? function_kind() : run_kind(), RUN_PENDING);
+	insert_subject(unit, stamp, spec);
 	if (spec->attributes.p)
 		attributes_of_run(unit, spec->subject); /* mutant: run-without-its-index -> ; */
 	if (spec->singleton && spec->joins)

@@ -138,7 +138,8 @@ struct run_spec {
 	/* Its first move is in the unit that makes it, and begins this (run_drive.h): its row says so, and it is not due. attempt 0: no. */
 	struct {
 		size_t position;
-		int64_t attempt, started_at;
+		int64_t attempt, started_at, transitions, lease_ms;
+		const char *to; /* its status after that */
 	} begun;
 };
 /* What it is searched by, and whether it is a singleton, from its workspace, machine and input; before run_create(). Into the arena, which remembers whether there was room. */

@@ -515,6 +515,9 @@ static void build_making(const struct run_drive *d, struct unit *unit)
 		spec.begun.position = d->move.next;
 		spec.begun.attempt = d->move.attempt;
 		spec.begun.started_at = d->move.started_at;
+		spec.begun.transitions = d->move.transitions;
+		spec.begun.lease_ms = run_lease_ms(d, &drive_definition(d)->steps[d->move.next]);
+		spec.begun.to = d->move.to;
 	}
 	run_create(unit, &d->stamp, &spec);
 	if (d->goes_along)

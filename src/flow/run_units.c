@@ -107,10 +107,8 @@ static const struct run_step *begun_step(const struct run_drive *d)
 static void add_guard(const struct run_drive *d, struct unit *unit)
 {
 	struct move move = {d->row.subject, d->row.status, d->move.to};
-	struct stride stride = {.transitions = d->move.transitions,
-				.doubt = d->move.doubt,
-				.child = run_child_knows(&d->row),
-				.made = d->goes_along};
+	struct stride stride = {
+		.transitions = d->move.transitions, .doubt = d->move.doubt, .child = run_child_knows(&d->row)};
 
 	DEBUG_ASSERT(ways_lead(&run_ways, "a node", slice_str(move.from), slice_str(move.to)));
 	if (d->move.keeps)
@@ -258,7 +256,8 @@ void run_build_move(const struct run_drive *d, struct unit *unit)
 {
 	const struct run_move *move = &d->move;
 
-	add_guard(d, unit);
+	if (!d->goes_along) /* else who makes it holds it: run_create() */
+		add_guard(d, unit);
 	run_add_slot(d, unit); /* mutant: slot-outside-the-claim */
 	if (d->row.parent && move->brood.rows.p)
 		run_children_guard(unit, &d->row);

@@ -8,14 +8,12 @@
 #include "flow/subject_change.h"
 
 /* After a change of status in the same unit: the row as it has just become. */
-const struct db_stmt subject_history = {
-	.name = "subject_history",
-	.sql = INTO_HISTORY
-	" SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM hx_subject{join}"
-	" WHERE id = ?1",
-	.in = "itt",
-	.out = "",
-};
+#define AS_IT_IS                                                                                                       \
+	INTO_HISTORY " SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM hx_subject{join}"     \
+		     " WHERE id = ?1"
+const struct db_stmt subject_history = {.name = "subject_history", .sql = AS_IT_IS, .in = "itt", .out = ""};
+/* Of one that is new: PostgreSQL has written it already. */
+DB_STMT(stmt_first, "subject_first", "itt", "", AS_IT_IS, .pg_sql = "");
 
 const struct db_stmt subject_told = {
 	.name = "subject_told",
@@ -26,7 +24,9 @@ const struct db_stmt subject_told = {
 
 /* A line is a guard. */
 DB_STMT(stmt_insert, "subject_insert", "iitiit", "",
-	INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6") "{from}");
+	INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6"),
+	.pg_sql = MAKE_SUBJECTS(NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6"), "?6", ""),
+	.set_sql = MAKE_SUBJECTS(NEW_SUBJECT("u.p1", "u.p2", "u.p3", "u.p4", "u.p5", "u.p6"), "u.p6", " FROM {u}"));
 
 DB_STMT(stmt_transition, "subject_transition", "ttiiiti", "ii",
 	CHANGE_FORMS(CHANGE("fence") ANSWERED
@@ -101,6 +101,25 @@ DB_STMT(stmt_take_over, "subject_take_over", "ttiiitii", "ii",
 		     more, "version, fence")
 DB_STMT(stmt_seize, "subject_seize", "ttiiitiiii", "ii", SEIZE(""));
 DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLESS_TO_FAIL));
+
+/*
+ * One that is held by whoever makes it. SQLite inserts it, and then changes it: what counts runs there looks at changes. PostgreSQL
+ * writes the row once, as it is after both, and both rows of history. ?3 is the kind.
+ */
+DB_STMT(stmt_insert_apart, "subject_insert_apart", "iitiit", "",
+	INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6"), .pg_sql = "");
+DB_STMT(stmt_hold_made, "subject_hold_made", "ttiiitiii", "",
+	CHANGE_BY("?8", "fence + 1") ", owner = ?6, until = hx_now_ms() + ?9, fence = fence + 1 WHERE id = ?7", .pg_sql = "");
+#define MAKE_HELD(p, from)                                                                                             \
+	"WITH made (id, kind, was, status, version, op, at, node, until, first) AS (SELECT " p "7, " p "3, " p "2, " p "1, 1 + " p "8, " \
+	p "4, " p "5, " p "6, hx_now_ms() + " p "9, hx_link(NULL, " p "7, 1, '', " p "2, 1, 0, " p "4, " p "5, " p "6)" from "),"       \
+	" held AS (SELECT made.*, hx_link(first, id, 2, was, status, version, 1, op, at, node) AS head FROM made),"    \
+	" subjects AS (INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head, owner, until)"              \
+	" SELECT id, kind, status, version, op, 1, at, 2, head, node, until FROM held) " INTO_HISTORY                  \
+	" SELECT id, 1, '', was, 1, 0, op, node, at, first FROM held"                                                  \
+	" UNION ALL SELECT id, 2, was, status, version, 1, op, node, at, head FROM held"
+DB_STMT(stmt_insert_held, "subject_insert_held", "ttiiitiii", "", "",
+	.pg_sql = MAKE_HELD("?", ""), .set_sql = MAKE_HELD("u.p", " FROM {u}"));
 
 #define ADVANCE(change, more)                                                                                          \
 	CHANGE_FORMS(change                                                                                            \
@@ -241,8 +260,8 @@ struct extras {
 };
 
 /* The guarded write, its history row in the same unit, and a wake for whoever watches the subject. */
-static void add_change_by(struct unit *unit, enum unit_rule rule, const struct db_stmt *stmt, const struct stamp *stamp,
-			  const struct move *move, int64_t guard, struct extras extras)
+static void add_change(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
+		       const struct move *move, int64_t guard, struct extras extras)
 {
 	const struct db_value params[] = {db_str(move->to),      db_str(move->from),   db_int(guard),
 					  db_int(stamp->op),     db_int(stamp->at.ms), db_str(stamp->node),
@@ -251,23 +270,39 @@ static void add_change_by(struct unit *unit, enum unit_rule rule, const struct d
 
 	assert_change(stamp, move);
 	unit_touch(unit, move->subject);
-	unit_add(unit, rule, stmt, (unsigned)strlen(stmt->in), params);
+	unit_add(unit, UNIT_VERDICT, stmt, (unsigned)strlen(stmt->in), params);
 	subject_add_history(unit, stamp, move->subject, move->from); /* mutant: history-outside-unit */
 	unit_wake(unit, move->subject);                              /* mutant: change-wakes-nobody */
 }
 
-static void add_change(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp,
-		       const struct move *move, int64_t guard, struct extras extras)
+static void add_insert(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp, int64_t subject,
+		       int64_t kind, const char *status)
 {
-	add_change_by(unit, UNIT_VERDICT, stmt, stamp, move, guard, extras);
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_ANY, stmt, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(subject), db_str(""), db_str(stamp->node));
 }
 
 void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
 {
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
-		 db_int(stamp->at.ms), db_str(stamp->node));
-	subject_add_history(unit, stamp, subject, "");
+	add_insert(unit, &stmt_insert, stamp, subject, kind, status);
+}
+
+void subject_insert_held(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t kind,
+			 const struct stride *stride)
+{
+	const struct db_value params[] = {db_str(move->to),      db_str(move->from),          db_int(kind),
+					  db_int(stamp->op),     db_int(stamp->at.ms),        db_str(stamp->node),
+					  db_int(move->subject), db_int(stride->transitions), db_int(stride->lease_ms)};
+	const unsigned n = sizeof params / sizeof params[0];
+
+	assert_change(stamp, move);
+	DEBUG_ASSERT(stride->lease_ms > 0 && !stride->doubt && !stride->child);
+	add_insert(unit, &stmt_insert_apart, stamp, move->subject, kind, move->from);
+	unit_add(unit, UNIT_ANY, &stmt_hold_made, n, params);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(move->subject), db_str(move->from), db_str(stamp->node));
+	unit_add(unit, UNIT_ANY, &stmt_insert_held, n, params);
 }
 
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
@@ -297,8 +332,7 @@ static struct extras extras_of(const struct stride *stride)
 void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   const struct stride *stride)
 {
-	add_change_by(unit, stride->made ? UNIT_ANY : UNIT_VERDICT, stride->child ? &stmt_seize_child : &stmt_seize,
-		      stamp, move, version, extras_of(stride));
+	add_change(unit, stride->child ? &stmt_seize_child : &stmt_seize, stamp, move, version, extras_of(stride));
 }
 
 void subject_advance(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence,

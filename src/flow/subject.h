@@ -140,8 +140,13 @@ struct stride {
 	int64_t lease_ms; /* the writer holds the subject after it, for so long from then on; 0: nobody does */
 	bool doubt;       /* what was begun under the claim may have been done, and it is not known */
 	int child;        /* a run with a parent: has it read that it is to fail? Who has not, and is, is LOST */
-	bool made;        /* by a line of this unit: nobody can have been first, and its verdict is that line's */
 };
+/*
+ * A new subject, and the seize of whoever makes it: nobody can be first. Two rows of history; `from` is its first status. Its verdict, too,
+ * stands elsewhere in the unit.
+ */
+void subject_insert_held(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t kind,
+			 const struct stride *stride);
 /* LOST: the version is another by now, or somebody holds it. */
 void subject_seize(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   const struct stride *stride);

@@ -103,7 +103,7 @@ static int64_t believed(int64_t truth)
 static bool comes_in_numbers(const struct db_stmt *stmt)
 {
 	return strncmp(stmt->name, "gate_", 5) == 0 ||
-	       (strncmp(stmt->name, "subject_", 8) == 0 && strcmp(stmt->name, "subject_insert") != 0);
+	       (strncmp(stmt->name, "subject_", 8) == 0 && strncmp(stmt->name, "subject_insert", 14) != 0);
 }
 
 static void see(const struct unit *unit)
