@@ -6,10 +6,12 @@
 
 /* ---- more than fits into a slice ---- */
 
+#define COLUMNS "(subject, seq, from_status, to_status, version, fence, op, node, at, hash)"
+
 /* An entity with a history of so many rows. */
 static void add_entity(int64_t id, int64_t rows)
 {
-	tamper("INSERT INTO hx_history WITH RECURSIVE r(seq, was, hash) AS (SELECT CAST(1 AS bigint), '',"
+	tamper("INSERT INTO hx_history " COLUMNS " WITH RECURSIVE r(seq, was, hash) AS (SELECT CAST(1 AS bigint), '',"
 	       " hx_link(NULL, %lld, 1, '', 'a', 1, 0, 1, 1, 'n') UNION ALL SELECT seq + 1, 'a',"
 	       " hx_link(hash, %lld, seq + 1, 'a', 'a', seq + 1, 0, 1, 1, 'n') FROM r WHERE seq < %lld)"
 	       " SELECT %lld, seq, was, 'a', seq, 0, 1, 'n', 1, hash FROM r",
@@ -60,12 +62,14 @@ static void test_a_history_without_a_subject(void **state)
 	int64_t nobody = world.town.entity - 1;
 
 	(void)state;
-	tamper("INSERT INTO hx_history SELECT %lld, seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
+	tamper("INSERT INTO hx_history " COLUMNS
+	       " SELECT %lld, seq, from_status, to_status, version, fence, op, node, at, hash FROM hx_history"
 	       " WHERE subject = %lld",
 	       (long long)nobody, (long long)world.town.entity);
 	assert_found(nobody, HISTORY, 1, "subject");
 	script("ROLLBACK; BEGIN");
-	tamper("INSERT INTO hx_history SELECT 9223372036854775807, seq, from_status, to_status, version, fence, op, node, at, hash"
+	tamper("INSERT INTO hx_history " COLUMNS
+	       " SELECT 9223372036854775807, seq, from_status, to_status, version, fence, op, node, at, hash"
 	       " FROM hx_history WHERE subject = %lld",
 	       (long long)world.town.entity);
 	assert_found(INT64_MAX, HISTORY, 1, "subject");
