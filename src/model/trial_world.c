@@ -50,12 +50,25 @@ static void read_returns(const struct reader *r, const struct json_node *node, c
 	((struct trial_service_said *)ret)->returns = keep_json(r, node);
 }
 
+static const struct field tells_fields[] = {
+	{"workflow", FIELD_NAME(struct trial_service_said, tells)},
+	{"event", FIELD_NAME(struct trial_service_said, event)},
+	{0},
+};
+
+static void read_tells(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	if (reader_object(r, node, field->name) && reader_required(r, node, "workflow"))
+		fields_read(r, node, tells_fields, ret);
+}
+
 static const struct field service_fields[] = {
 	{"may", FIELD_OWN(read_may)},
 	{"dedupes", FIELD_OWN(read_dedupes)},
 	{"guesses", FIELD_BOOL(struct trial_service_said, guesses)},
 	{"voids", FIELD_BOOL(struct trial_service_said, voids)},
 	{"returns", FIELD_OWN(read_returns)},
+	{"tells", FIELD_OWN(read_tells)},
 	{0},
 };
 
@@ -225,9 +238,13 @@ void trial_world_check(const struct trial_world *world, const struct definition_
 	struct known known = {0};
 
 	fill_known(set, &known);
-	for (size_t i = 0; i < world->services_n; i++)
+	for (size_t i = 0; i < world->services_n; i++) {
 		user_rules_want(&r, world->services[i].line, known.actions, "an action",
 				slice_str(world->services[i].name));
+		if (world->services[i].tells)
+			user_rules_want(&r, world->services[i].line, known.workflows, "a workflow",
+					slice_str(world->services[i].tells));
+	}
 	user_rules_check(&r, &world->rules, known.actions);
 	for (size_t i = 0; i < world->rules.n; i++)
 		if (world->rules.items[i].workflow)

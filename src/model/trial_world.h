@@ -49,6 +49,8 @@ struct trial_service_said {
 	bool guesses;        /* a probe: it says not_done of what is still to happen */
 	bool voids;          /* a probe: what it says not_done of will not happen any more */
 	struct json returns; /* with done; .raw.p NULL: not said */
+	const char *tells;   /* a workflow: a hook of whose is called back once it is done; NULL: nobody */
+	const char *event;   /* what that signals; NULL: it starts the run */
 };
 
 struct trial_world {

@@ -85,10 +85,14 @@ static bool is_open(struct sim *sim, const struct trial_click *click)
 {
 	struct unit_result result = trial_ask(sim, &trial_runs);
 	const struct db_rows *rows = &result.rows[0];
+	const struct trial_member *m = &trial_of(sim)->members[click->rq.subject - TRIAL_SUBJECT];
 	struct slice status;
 	char awaits[100];
 	size_t at = 0;
 
+	if (!trial_is_told(sim, m, /* event= */ NULL) ||
+	    (click->rq.kind == RUN_EVENT && !trial_is_told(sim, m, click->rq.name.p)))
+		return false;
 	while (db_cell(rows, at, 0)->i != click->rq.subject)
 		at++;
 	status = db_cell(rows, at, 3)->s;
@@ -198,6 +202,15 @@ static struct run_verb_request *obey_of(struct trial *t, int64_t subject)
 	return &t->obeys[i];
 }
 
+/* A run that a hook starts is there from when it does. */
+bool trial_is_begun(const struct sim *sim, int64_t run)
+{
+	const struct trial *t = trial_of(sim);
+
+	return run >= TRIAL_SUBJECT + (int64_t)t->members_n ||
+	       trial_is_told(sim, &t->members[run - TRIAL_SUBJECT], /* event= */ NULL);
+}
+
 /* How many are so, DRIVEN_MAX at most; which: the how-manieth is *ret_run. NULL: of none. */
 static unsigned runs_that(struct sim *sim, unsigned column, const unsigned *which, int64_t *ret_run)
 {
@@ -206,7 +219,7 @@ static unsigned runs_that(struct sim *sim, unsigned column, const unsigned *whic
 	unsigned n = 0;
 
 	for (size_t i = 0; i < rows->n && n < DRIVEN_MAX; i++) {
-		if (!db_cell(rows, i, column)->i)
+		if (!db_cell(rows, i, column)->i || !trial_is_begun(sim, db_cell(rows, i, 0)->i))
 			continue;
 		if (which && n == *which)
 			*ret_run = db_cell(rows, i, 0)->i;

@@ -19,6 +19,8 @@ static void service_said(struct trial_service *s, const struct trial_service_sai
 	s->guesses |= said->guesses;
 	s->voids |= said->voids;
 	s->returns = said->returns.raw.p ? said->returns.raw : s->returns;
+	s->tells = said->tells;
+	s->event = said->event;
 }
 
 /* What a definition says of its services goes, unless the world's file says something else. */
@@ -179,7 +181,7 @@ static void count_instead(struct trial *t, struct action *action)
 	statement->params[0] = "key";
 	t->has_sql = true;
 	if (t->tables.names_n) {
-		t->machines[t->machines_n - 1].tables |= trial_tables_touched(t, action, statement);
+		t->machines[t->machines_n - 1].meets |= trial_tables_touched(t, action, statement);
 		return;
 	}
 	action->statements_n = 1;

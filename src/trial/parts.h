@@ -33,6 +33,7 @@ struct trial_service {
 	bool repeats; /* twice is as good as once */
 	bool dedupes, guesses, voids;
 	struct slice returns;
+	const char *tells, *event; /* as trial_service_said has them */
 };
 
 /* Whoever calls: a step in one of its roles, or a step that calls nobody. */
@@ -56,8 +57,9 @@ struct trial_machine {
 	int64_t version;
 	const struct trial_machine *next;     /* the version after it, to which runs may be migrated; NULL: none */
 	const struct schedule_file *schedule; /* that starts it; NULL: none */
-	unsigned tables;                      /* of the user's, that it touches: bits of trial.tables.names[] */
-	struct slice row;                     /* of one of these that is the entity: its id */
+	unsigned
+		meets; /* of the user's tables, that it touches: bits of trial.tables.names[]; and higher ones, of services that tell */
+	struct slice row; /* of one of these that is the entity: its id */
 };
 
 /* A run, an entity or a batch that is in the world from its start: one, or two that meet on a table. */
@@ -150,7 +152,7 @@ struct trial {
 		[TRIAL_ACTIONS_MAX]; /* of an example: so often the service did again what the ledger has already */
 	struct sim *sim;             /* that is walked through */
 	struct {
-		size_t names_n;
+		size_t names_n; /* TRIAL_TABLES_MAX at most */
 		const char *names[TRIAL_TABLES_MAX];
 		struct db_stmt look; /* at all their rows */
 		struct db *db;       /* aside, while the trial is made */
@@ -222,6 +224,10 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name);
 size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX]);
 
+/* Has it come to that a hook of this workflow was called (event NULL: to start it)? Yes, where nobody in this world would call it. */
+bool trial_is_told(const struct sim *sim, const struct trial_member *m, const char *event);
+/* A run that a hook starts is not, before that. */
+bool trial_is_begun(const struct sim *sim, int64_t run);
 /* Two entities that are one row of a table of the user's. */
 bool trial_is_one_row(const struct trial_machine *a, const struct trial_machine *b);
 

@@ -186,7 +186,8 @@ static void check_ended_runs(struct sim *sim)
 	for (size_t i = 0; i < rows->n; i++) {
 		struct slice status = db_cell(rows, i, 3)->s;
 
-		if (!ways_is_terminal(&run_ways, status) && !awaits_somebody(db_cell(rows, i, 5)))
+		if (!ways_is_terminal(&run_ways, status) && !awaits_somebody(db_cell(rows, i, 5)) &&
+		    trial_is_begun(sim, db_cell(rows, i, 0)->i))
 			trial_break(sim, RULE_STUCK, NULL, "the run stays %.*s for ever, and waits for nobody",
 				    SLICE_ARGS(status));
 		for (unsigned e = 0; e < ledger->n && ways_is_terminal(&run_ways, status); e++) {

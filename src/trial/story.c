@@ -359,7 +359,10 @@ static void tell_act(struct teller *x, enum sim_act how, bool stalls)
 
 	if (c && c->role == ROLE_ASK && how == SIM_ACT_OK)
 		said = "answers what is asked";
-	tell(x, c ? c->service->action->name : "a service", NULL, 0, "%s%s", said,
+	bool tells = c && c->service->tells && (how == SIM_ACT_OK || how == SIM_ACT_UNKNOWN_DONE);
+
+	tell(x, c ? c->service->action->name : "a service", NULL, 0, "%s%s%s%s", said,
+	     tells ? ", and calls the hook of " : "", tells ? c->service->tells : "",
 	     stalls ? "; whoever called stands still with that until its lease is over" : "");
 }
 

@@ -219,7 +219,7 @@ const struct entity_table *trial_tables_entity(struct trial *t, struct workflow 
 	columns = ask_aside(t, &unit, w->name);
 	findings_init(&findings, t->arena);
 	table = entity_table_new(w, &columns.rows[0], /* postgres= */ false, t->arena, &findings);
-	m->tables |= 1u << k;
+	m->meets |= 1u << k;
 	if (table)
 		m->row = first_row(t, &w->table);
 	else

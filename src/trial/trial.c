@@ -152,6 +152,47 @@ bool trial_is_one_row(const struct trial_machine *a, const struct trial_machine 
 	       user_table_is_same(&a->of->entity->table, &b->of->entity->table);
 }
 
+static bool has_action(const struct definition *d, const struct trial_service *s)
+{
+	return s->action >= d->actions && s->action < d->actions + d->actions_n;
+}
+
+/* By a hook: whoever has the action, and the workflow that its service tells. */
+static void note_hooks(struct trial *t)
+{
+	unsigned bit = 1u << TRIAL_TABLES_MAX;
+
+	for (size_t i = 0; i < t->services_n && bit; i++)
+		for (size_t k = 0; k < t->machines_n && t->services[i].tells; k++) {
+			struct trial_machine *m = &t->machines[k];
+
+			if ((!m->batch && has_action(m->of, &t->services[i])) ||
+			    (m->run && strcmp(m->of->name, t->services[i].tells) == 0))
+				m->meets |= bit;
+			bit <<= k + 1 == t->machines_n;
+		}
+}
+
+bool trial_is_told(const struct sim *sim, const struct trial_member *m, const char *event)
+{
+	const struct trial *t = trial_of(sim);
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	const struct trial_member *other = &t->members[m == t->members];
+	bool told = true;
+
+	for (size_t i = 0; i < t->services_n && t->members_n > 1; i++) {
+		const struct trial_service *s = &t->services[i];
+
+		if (!s->tells || strcmp(s->tells, m->machine->of->name) != 0 || !has_action(other->machine->of, s) ||
+		    (event ? !s->event || strcmp(event, s->event) != 0 : s->event != NULL))
+			continue;
+		told = false;
+		for (unsigned e = 0; e < ledger->n && !told; e++)
+			told = t->callers[ledger->effects[e].caller].service == s;
+	}
+	return told;
+}
+
 /*
  * Each with each other whose statements, or whose rows, are in the same table; and two of one. One row is in one status: both begin where
  * either does.
@@ -168,7 +209,7 @@ static void add_meetings(struct trial *t, struct parts *parts)
 			const struct trial_machine *y = second.machine;
 			bool wanted = i <= k;
 
-			if (!(x->tables & y->tables))
+			if (!(x->meets & y->meets & (x == y ? (1u << TRIAL_TABLES_MAX) - 1 : ~0u)))
 				continue;
 			if (trial_is_one_row(x, y)) {
 				bool is_new = !k || parts->items[k - 1].members[0].machine != y;
@@ -475,6 +516,7 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 	for (size_t i = 0; i < t->machines_n; i++)
 		if (!x->options->old || t->machines[i].next || t->machines[i].batch)
 			add_parts(t, &t->machines[i], &parts);
+	note_hooks(t);
 	if (!x->options->old)
 		add_meetings(t, &parts);
 	if (x->only)

@@ -264,6 +264,20 @@ exits 0 explore flows/ship.json --mishaps 1 && exits 0 explore flows/refund.json
 	says "found: silence: Refund has happened" && says "ship from packed + refund from packed, 0 mishaps" && says '"status":"shipped","version":2' &&
 	exits 0 explore flows/ship.held.json flows/refund.held.json && says_like '^complete: ' && says '3 scenarios'
 result two_entities_that_are_one_row
+# By a hook: nothing is shipped before the charge was done, whose service starts the run, or signals it.
+exits 0 explore "$together/order.json" --mishaps 1 && exits 0 explore "$together/fulfil.json" --mishaps 1 &&
+	exits 1 explore "$together/order.json" "$together/fulfil.json" --world "$together/hook.world.json" --brief && says "order + fulfil, 0 mishaps, 13 events" &&
+	says "does it, and says so, and calls the hook of fulfil" && says "the run of order is CANCELLED" &&
+	exits 0 explore "$together/order.mended.json" "$together/fulfil.json" --world "$together/hook.mended.world.json" --mishaps 1 && says_like '^complete: '
+result two_that_meet_by_a_hook
+sed 's/{ "name": "ship"/{ "name": "paid", "type": "external_event", "event": "paid" }, &/' "$together/fulfil.json" >flows/fulfil.json
+tells() { printf '{ "services": { "charge": { "tells": { %s } } }, "rules": [ { "workflow": "order", "never": ".with.steps.paid and (.ledger.charge | not)" } ] }' "$1" >world.json; }
+tells '"workflow": "fulfil", "event": "paid"' && exits 0 explore "$together/order.json" flows/fulfil.json --world world.json --mishaps 0 && says '3 scenarios' &&
+	tells '"workflow": "fulfil", "event": "other"' && exits 1 explore "$together/order.json" flows/fulfil.json --world world.json --brief &&
+	tells '"workflow": "fulfill"' && exits 2 explore "$together/order.json" flows/fulfil.json --world world.json && complains 'did you mean "fulfil"?' &&
+	tells '"event": "paid"' && exits 2 explore "$together/order.json" flows/fulfil.json --world world.json && complains '"workflow" is missing'
+result what_a_hook_signals
+rm flows/fulfil.json
 # A statement runs as it stands: a constraint refuses it, and what cannot be run here is told at once.
 shop() { printf '{ "workflow": "shop", "kind": "run", "actions": { "take": { "kind": "sql", "statements": [ { "name": "take", "sql": "%s" } ] } },
   "steps": [ { "name": "take", "type": "task", "action": "take", "retry": { "max_attempts": 2 } } ] }' "$1" >flows/shop.json; }
