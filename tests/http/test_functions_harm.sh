@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Functions whose workers mean harm, or have very much to do at once: the server bears it, and others do not notice.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tests/support exec python3 - <<'END'
-import concurrent.futures, json, os, random, subprocess
+import concurrent.futures, json, os, random, socket, struct, subprocess
 import server
 from server import Server, until
 
@@ -158,6 +158,27 @@ def test_what_one_call_starts_and_drops_is_cancelled(hapax):
 	w.write(entry("child", "d", workflow="kid"), end={"state": "completed"})
 	kids = lambda: [run["status"] for run in hapax.json("GET", f"{RUNS}?definitionId=kid", status=200)["items"]]
 	until(lambda: kids() == ["CANCELLED"] * 2, "both to be cancelled")
+
+
+@on_every_store
+def test_a_turn_for_who_has_gone_is_the_next_ones(hapax):
+	w = Worker(hapax, "f")
+	w.claim()
+	body = json.dumps({"worker": "gone", "functions": w.functions, "waitMs": 20000, "max": 1, "leaseMs": 60000})
+	request = f"POST {API}/claim HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+	for n in range(12):
+		start = lambda: hapax.json("POST", RUNS, {"definitionId": "f", "idempotencyKey": str(n)}, status=201)
+		due = n % 2 and start()  # a turn is there when it is asked for, or comes just when the worker goes
+		gone = socket.create_connection((hapax.host, hapax.port))
+		gone.sendall(request)
+		if n % 3 == 0:
+			gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+		gone.close()
+		run = due or start()
+		turns = w.claim(wait=20000)
+		assert [(t["run"], t["attempt"]) for t in turns] == [(run["run"]["id"], 1)], (n, turns)
+		w.turn, w.run, w.seq = turns[0], turns[0]["run"], turns[0]["seq"]
+		w.write(end={"state": "completed"})
 
 
 @on_every_store
