@@ -15,17 +15,32 @@
 
 #define SQL_BYTES_MAX 16384
 #define CAREFUL_UNITS 4096
+#define TALLIES_MAX 32 /* different ones; with one more, those that there are so far are written */
 
 /* ---- statements ---- */
 
+/* " SELECT ?1, …" of an INSERT, where that is one row out of no table; NULL: it is none. */
+static const char *one_row(const char *sql)
+{
+	static const char *const others[] = {" FROM ", " WHERE ", "(SELECT ", " ON CONFLICT ", " RETURNING "};
+	const char *select = strstr(sql, " SELECT ");
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strstr(sql, others[i]))
+			return NULL;
+	return select;
+}
+
 /*
  * SQLite's form of a statement. An error in it rolls the whole transaction back (sqlite_execute), so it need not
- * be able to undo itself alone: OR FAIL spares it a journal of its own, which was a fifth of a transition's time.
+ * be able to undo itself alone: OR FAIL spares it a journal of its own, which was a fifth of a transition's time; and so does
+ * VALUES in the place of a SELECT, which might have many rows.
  * A user's statement (it is foreign, or has parameters of inferred type) is left as it is: it may have an OR of its own.
  */
 static void expand(const struct db_stmt *stmt, struct strbuf *out)
 {
 	static const char *const openings[][2] = {{"UPDATE ", "UPDATE OR FAIL "}, {"INSERT ", "INSERT OR FAIL "}};
+	const char *row = NULL;
 	size_t cut = 0;
 	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 
@@ -38,8 +53,11 @@ static void expand(const struct db_stmt *stmt, struct strbuf *out)
 		    strncasecmp(sql.p + strlen(openings[i][0]), "OR ", 3) != 0) {
 			strbuf_add_str(out, openings[i][1]);
 			cut = strlen(openings[i][0]);
+			row = i == 1 ? one_row(sql.p) : NULL;
 		}
-	strbuf_add(out, sql.p + cut, sql.n - cut);
+	strbuf_add(out, sql.p + cut, (row ? (size_t)(row - sql.p) : sql.n) - cut);
+	if (row)
+		strbuf_addf(out, " VALUES (%s)", row + strlen(" SELECT "));
 	ASSERT(!sql.failed && !out->failed);
 }
 
@@ -192,7 +210,7 @@ static enum hx_code run_lines(struct sqlite_db *s, const struct unit *unit, stru
 		int64_t count = 0;
 		enum hx_code code;
 
-		if (stmt_is_empty(line->stmt, STMT_SQLITE))
+		if (stmt_is_empty(line->stmt, STMT_SQLITE) || line->stmt->tallied)
 			continue;
 		s->guard = (struct sqlite_guard){.foreign = line->stmt->foreign};
 		code = run_line(s, line, &result->rows[i], &count, arena, err);
@@ -252,6 +270,86 @@ static enum hx_code run_unit(struct sqlite_db *s, const struct unit *unit, struc
 	return code || !careful ? code : end_savepoint(s, result, err);
 }
 
+/* ---- what is counted ---- */
+
+/* A line, of which others may be the same but for their last parameter, and the sum of these. */
+struct tally {
+	const struct unit_line *line;
+	int64_t sum;
+};
+
+struct tallies {
+	size_t n;
+	struct tally list[TALLIES_MAX];
+};
+
+static bool is_same_value(const struct db_value *a, const struct db_value *b)
+{
+	if (a->type != b->type || a->type == DB_NULL)
+		return a->type == b->type;
+	return a->type == DB_INT ? a->i == b->i : slice_eq(a->s, b->s);
+}
+
+static bool is_same_but_last(const struct unit_line *a, const struct unit_line *b)
+{
+	if (a->stmt != b->stmt)
+		return false;
+	for (unsigned i = 0; i + 1 < a->params_n; i++)
+		if (!is_same_value(&a->params[i], &b->params[i]))
+			return false;
+	return true;
+}
+
+static enum hx_code write_tallies(struct sqlite_db *s, struct tallies *t, struct arena *arena, struct hx_error *err)
+{
+	enum hx_code code = HX_OK;
+
+	for (size_t i = 0; i < t->n && !code; i++) {
+		struct unit_line line = *t->list[i].line;
+		struct db_rows rows;
+		int64_t count;
+
+		line.params[line.params_n - 1].i = t->list[i].sum;
+		code = run_text(s, &line, line.stmt, &rows, &count, arena, err);
+	}
+	t->n = 0;
+	return code;
+}
+
+static enum hx_code tally_line(struct sqlite_db *s, struct tallies *t, const struct unit_line *line,
+			       struct arena *arena, struct hx_error *err)
+{
+	int64_t number = line->params[line->params_n - 1].i;
+	enum hx_code code = HX_OK;
+	size_t i = 0;
+
+	while (i < t->n && !is_same_but_last(t->list[i].line, line))
+		i++;
+	if (i < t->n) {
+		t->list[i].sum += number;
+		return HX_OK;
+	}
+	if (t->n == TALLIES_MAX)
+		code = write_tallies(s, t, arena, err);
+	t->list[t->n++] = (struct tally){line, number};
+	return code;
+}
+
+static enum hx_code tally_units(struct sqlite_db *s, struct unit *const units[], size_t n,
+				const struct unit_result results[], struct arena *arena, struct hx_error *err)
+{
+	struct tallies tallies;
+	enum hx_code code = HX_OK;
+
+	tallies.n = 0;
+	for (size_t i = 0; i < n; i++)
+		for (unsigned l = 0; l < units[i]->lines_n && !code; l++)
+			if (units[i]->lines[l].stmt->tallied &&
+			    results[i].verdict == UNIT_WON) /* mutant: lost-yet-tallied -> 1) */
+				code = tally_line(s, &tallies, &units[i]->lines[l], arena, err);
+	return code ? code : write_tallies(s, &tallies, arena, err);
+}
+
 /* ---- all of a transaction ---- */
 
 /* *ret_late: one of them has lost too late. */
@@ -291,6 +389,8 @@ enum hx_code sqlite_execute(struct db *db, struct unit *const units[], size_t n,
 			code = run_units(sqlite_self(db), units, n, results, arena, err, &late);
 	}
 	ASSERT(code || !late);
+	if (!code)
+		code = tally_units(sqlite_self(db), units, n, results, arena, err);
 	if (code)
 		sqlite_rollback(db);
 	return code;

@@ -99,6 +99,8 @@ struct db_stmt {
 	bool counted; /* out is "", and yet the rows of each unit are counted in set form: what is derived then
 				returns the ordinals, and set_sql must. SQLite and row forms have their count for
 				nothing, where RETURNING would cost as much as half an UPDATE */
+	bool tallied; /* rows that count something, of SQLite's alone: a line of it, whose rule is ANY, is run at the end of the
+				transaction, once for all won units that have the same one, with the sum of their last parameters */
 	bool foreign; /* the user's own text, as it stands in a definition; or ours, on a table of the user's: it may not reach what
 				is the engine's, by itself or by a view, a trigger or a function */
 	bool fenced; /* guarded by a fence: when it loses, a stale holder was kept out (a metric) */

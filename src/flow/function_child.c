@@ -8,6 +8,7 @@
 #include "flow/attribute.h"
 #include "flow/function_parts.h"
 #include "flow/run_children.h"
+#include "flow/run_count.h"
 #include "flow/subject_change.h"
 
 #define ROWS_BYTES_MAX (160u << 20)
@@ -194,6 +195,7 @@ void function_write_kids(struct unit *unit, const struct stamp *stamp, const str
 		UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, id, db_int(function_kind()), db_int(run_kind()),
 			 db_int(stamp->op), at, node);
 		UNIT_ADD(unit, UNIT_ANY, &stmt_histories, id, db_int(stamp->op), node);
+		run_count_made(unit, w->row.subject, stamp->op);
 		unit_wake(unit, RUN_TOPIC);
 		offer(unit, w);
 	}

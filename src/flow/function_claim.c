@@ -75,6 +75,13 @@ DB_STMT(stmt_claim, "function_claim", "tttiiiiittti", "ii",
 
 CLAIMED_STMTS("function_claim", TO, "it", LEASE("(SELECT f.name FROM hx_function f WHERE f.subject = s.id)", "?5", "?4"));
 
+/* Before they are moved. */
+DB_STMT(stmt_counted, "function_claim_counted", "", "",
+	"INSERT INTO hx_run_moved (workspace, workflow, from_status, to_status, n) SELECT r.workspace, r.workflow, s.status, " TO ", count(*)"
+	" FROM hx_ids c CROSS JOIN hx_subject s ON s.id = c.id JOIN hx_run r ON r.subject = s.id WHERE s.status <> " TO
+	" GROUP BY r.workspace, r.workflow, s.status",
+	.pg_sql = "");
+
 DB_STMT(stmt_started, "function_claim_started", "i", "",
 	"UPDATE hx_run SET started_at = coalesce(started_at, ?1) WHERE subject IN (SELECT id FROM hx_ids)",
 	.pg_sql = "");
@@ -500,6 +507,7 @@ static void add_claim(const struct function_claim *c, struct unit *unit, struct 
 		 db_text(c->pairs), db_int(rq->max - (int64_t)c->n), db_int(INPUTS_BYTES_MAX), at, lease, op, worker,
 		 node, db_text(c->rows), db_int(only));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_tell, op, node, at, worker);
+	unit_add(unit, UNIT_ANY, &stmt_counted, 0, NULL);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_move, op, at, worker, lease, db_text(c->rows));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_started, at);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_begin, worker, lease, db_text(c->rows));

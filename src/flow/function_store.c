@@ -6,6 +6,7 @@
 #include "flow/function.h"
 #include "flow/function_parts.h"
 #include "flow/run_children.h"
+#include "flow/run_count.h"
 #include "flow/subject_change.h"
 
 #define EVENTS_MAX 8 /* read at once */
@@ -516,6 +517,7 @@ static void add_subject(struct unit *unit, const struct stamp *stamp, const stru
 		 db_int(row->row_version), db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node),
 		 db_int(row->subject), db_int(w->frees), db_int(w->if_past));
 	subject_add_history(unit, stamp, row->subject, row->status);
+	run_count_changed_of(unit, row->subject, row->status, w->to);
 	unit_wake(unit, row->subject);
 }
 

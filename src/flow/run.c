@@ -9,6 +9,7 @@
 #include "flow/due_watch.h"
 #include "flow/function.h"
 #include "flow/page.h"
+#include "flow/run_count.h"
 #include "flow/singleton.h"
 #include "flow/slot.h"
 
@@ -206,6 +207,8 @@ void run_create(struct unit *unit, const struct stamp *stamp, const struct run_s
 		 db_int((int64_t)spec->begun.position), db_int(spec->begun.attempt),
 		 begun ? db_int(spec->begun.started_at) : db_null());
 	insert_subject(unit, stamp, spec);
+	run_count_changed(unit, spec->workspace, spec->machine->definition->name, "",
+			  begun ? spec->begun.to : RUN_PENDING, /* n= */ 1);
 	if (spec->attributes.p)
 		attributes_of_run(unit, spec->subject); /* mutant: run-without-its-index -> ; */
 	if (spec->singleton && spec->joins)

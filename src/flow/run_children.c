@@ -5,6 +5,7 @@
 #include "flow/attribute.h"
 #include "flow/due_watch.h"
 #include "flow/function.h"
+#include "flow/run_count.h"
 #include "flow/subject_change.h"
 
 /* clang-format off */
@@ -174,6 +175,7 @@ void run_children_make(struct unit *unit, const struct stamp *stamp, const struc
 	UNIT_ADD(unit, UNIT_ANY, &stmt_subjects, subject, step, from, db_int(function ? function_kind() : run_kind()),
 		 db_int(stamp->op), db_int(stamp->at.ms), db_str(stamp->node));
 	UNIT_ADD(unit, UNIT_ANY, &stmt_histories, subject, step, from, db_str(stamp->node));
+	run_count_changed(unit, parent->workspace, brood->machine->definition->name, "", RUN_PENDING, brood->n);
 	if (brood->described)
 		attributes_of_children(unit, parent->subject, brood->step->name, brood->from);
 	if (brood->step->joins_any && brood->from == 0)

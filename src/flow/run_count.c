@@ -2,6 +2,7 @@
 #include "flow/run_count.h"
 
 #define FOLD_SQL "20000" /* changes at once */
+#define INTO_MOVED "INSERT INTO hx_run_moved (workspace, workflow, from_status, to_status, n)"
 
 /* clang-format off */
 
@@ -16,8 +17,22 @@ DB_STMT(stmt_list, "run_count_list", "ttti", "t" "iiiiiiii",
 	" ORDER BY c.workflow LIMIT ?4");
 
 DB_STMT(stmt_expired, "run_count_expired", "i", "",
-	"INSERT INTO hx_run_moved (workspace, workflow, from_status, to_status, n) SELECT r.workspace, r.workflow, s.status, '', 1"
+	INTO_MOVED " SELECT r.workspace, r.workflow, s.status, '', 1"
 	" FROM hx_run r JOIN hx_subject s ON s.id = r.subject{join} WHERE r.subject = ?1");
+
+DB_STMT(stmt_changed, "run_count_changed", "tttti", "",
+	INTO_MOVED " VALUES (?1, ?2, ?3, ?4, ?5)",
+	.pg_sql = "",
+	.tallied = true);
+
+DB_STMT(stmt_changed_of, "run_count_changed_of", "itt", "",
+	INTO_MOVED " SELECT workspace, workflow, ?2, ?3, 1 FROM hx_run WHERE subject = ?1",
+	.pg_sql = "");
+
+DB_STMT(stmt_made, "run_count_made", "ii", "",
+	INTO_MOVED " SELECT r.workspace, r.workflow, '', s.status, count(*) FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
+	" WHERE r.parent = ?1 AND s.op = ?2 AND s.seq = 1 GROUP BY r.workspace, r.workflow, s.status",
+	.pg_sql = "");
 
 DB_STMT(stmt_scan, "run_count_scan", "ii", "i",
 	"SELECT CAST(1 AS bigint) WHERE EXISTS (SELECT 1 FROM hx_run_moved) AND ?1 >= 0 AND ?2 >= 0");
@@ -41,6 +56,25 @@ DB_STMT(stmt_folded, "run_count_folded", "", "",
 	.pg_sql = "");
 
 /* clang-format on */
+
+void run_count_changed(struct unit *unit, struct slice workspace, const char *workflow, const char *from,
+		       const char *to, int64_t n)
+{
+	if (strcmp(from, to) != 0)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_changed, db_text(workspace), db_str(workflow), db_str(from), db_str(to),
+			 db_int(n));
+}
+
+void run_count_changed_of(struct unit *unit, int64_t subject, const char *from, const char *to)
+{
+	if (strcmp(from, to) != 0)
+		UNIT_ADD(unit, UNIT_ANY, &stmt_changed_of, db_int(subject), db_str(from), db_str(to));
+}
+
+void run_count_made(struct unit *unit, int64_t parent, int64_t op)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_made, db_int(parent), db_int(op));
+}
 
 void run_count_list(struct unit *unit, struct slice workspace, struct slice workflow, struct slice after, int64_t limit)
 {

@@ -1,6 +1,7 @@
 /* The unit of a move. See run_parts.h and, for the guards, subject.h. */
 #include "flow/attribute.h"
 #include "flow/job_work.h"
+#include "flow/run_count.h"
 #include "flow/run_parts.h"
 #include "flow/sql_action.h"
 
@@ -117,6 +118,7 @@ static void add_guard(const struct run_drive *d, struct unit *unit)
 		subject_advance(unit, &d->stamp, &move, d->row.fence, &stride);
 	else
 		subject_seize(unit, &d->stamp, &move, d->row.version, &stride);
+	run_count_changed(unit, d->row.workspace, d->row.machine->definition->name, move.from, move.to, /* n= */ 1);
 }
 
 static bool ends_as_child(const struct run_drive *d)

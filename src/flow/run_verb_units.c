@@ -1,6 +1,7 @@
 /* The units of the run's verbs. See run_verb.h for what each of them changes, and run_verb_parts.h. */
 #include "flow/debounce.h"
 #include "flow/function_verb.h"
+#include "flow/run_count.h"
 #include "flow/run_verb_parts.h"
 #include "flow/singleton.h"
 
@@ -104,6 +105,7 @@ static void build_shift(const struct run_verb *v, struct unit *unit, bool settle
 	/* What goes along may ask for more of it (flow/bulk_hand.h). */
 	any &= !v->rq->along; /* mutant: bulk-of-any-version */
 	subject_shift(unit, &v->stamp, &move, any ? 0 : unheld ? SHIFT_UNHELD : v->row.version, settles);
+	run_count_changed_of(unit, v->subject, move.from, move.to);
 	if (v->slot.name)
 		slot_lock(unit, &v->slot);
 	if (v->singleton)

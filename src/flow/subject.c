@@ -129,8 +129,7 @@ DB_STMT(stmt_insert_held, "subject_insert_held", "ttiiitiii", "", "",
 		     " AND owner IS NOT NULL" /* mutant: advance-owner */                                              \
 		     more, "version, fence")
 #define ADVANCES CHANGE_BY("?8", "fence") HELD_FOR
-/* The holder goes on, in the same status. Neither column is written: to SQLite, that would be a change of what its indexes and the
- * trigger that counts runs look at. */
+/* The holder goes on, in the same status. Neither column is written: to SQLite, that would be a change of what its indexes look at. */
 #define GOES_ON CHANGE_OF("", "?8", "fence") ", until = hx_now_ms() + ?9, doubt = ?10"
 DB_STMT(stmt_advance, "subject_advance", "ttiiitiiii", "ii", .fenced = true, ADVANCE(ADVANCES, ""));
 DB_STMT(stmt_advance_child, "subject_advance_child", "ttiiitiiiii", "ii", .fenced = true, ADVANCE(ADVANCES, UNLESS_TO_FAIL));

@@ -161,6 +161,7 @@ static void build_move(struct unit *unit, int i, const char *to)
 
 	unit_init(unit, stamp.op);
 	subject_transition(unit, &stamp, &move, world.version[i]++);
+	run_count_changed(unit, slice_str("w"), "f", move.from, to, /* n= */ 1);
 	world.status[i] = to;
 }
 

@@ -230,6 +230,7 @@ static void setup(struct sim *sim)
 
 	fixture.sim = sim;
 	(void)ask_store(sim, &stmt_setup_run, 1, &version);
+	(void)ask_store(sim, &stmt_setup_counted, 0, NULL);
 	if (!fixture.tree)
 		(void)ask_store(sim, &stmt_setup_function, 0, NULL);
 	(void)ask_store(sim, &stmt_setup_poll, 0, NULL);

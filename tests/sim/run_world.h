@@ -20,6 +20,7 @@
 #include "sim/explore.h"
 #include "sim/invariant.h"
 #include "sim/left.h"
+#include "sim/run_counts.h"
 #include "sim/world.h"
 
 #define STATES_MAX 20000000
@@ -136,6 +137,13 @@ static const struct db_stmt stmt_setup = {
 	.out = "",
 };
 
+static const struct db_stmt stmt_setup_counted = {
+	.name = "sim_run_setup_counted",
+	.sql = RUNS_SETUP_COUNTED,
+	.in = "",
+	.out = "",
+};
+
 static const struct db_stmt stmt_setup_time = {
 	.name = "sim_run_setup_time",
 	.sql = "UPDATE hx_run SET times_out_at = hx_now_ms() + ?1",
@@ -227,11 +235,12 @@ static const struct db_stmt stmt_check = {
 	       /* and a step that waited for one has taken it */
 	       " (SELECT count(*) FROM hx_run_step t WHERE (?3 >> t.position) & 1 AND t.status = 'COMPLETED' AND"
 	       "   (SELECT count(*) FROM hx_run_event e WHERE e.taken_by = t.position) <> 1),"
+	       RUNS_MISCOUNTED ","
 	       /* where it stands, for the checks of effects */
 	       " (SELECT owner IS NOT NULL FROM hx_subject WHERE id = 1), (SELECT doubt FROM hx_subject WHERE id = 1),"
 	       " (SELECT job IS NOT NULL FROM hx_run)",
 	.in = "iii",
-	.out = "iiiiiiiiiii",
+	.out = "iiiiiiiiiiii",
 };
 
 static const struct db_stmt stmt_steps = {

@@ -172,6 +172,7 @@ static inline void check_rows(struct sim *sim)
 		"a step is undone in a run that nobody cancelled",
 		"an event is taken by a step that has not ended",
 		"a step that waited for an event has taken none, or several",
+		RUNS_MISCOUNTED_WORDS,
 	};
 	enum { FOUND = sizeof words / sizeof *words };
 	struct notes *notes = (struct notes *)sim->state.notes;
@@ -368,6 +369,7 @@ static inline void setup(struct sim *sim)
 	for (size_t p = 0; p < steps_n(); p++)
 		name_keys(p);
 	(void)ask_store(sim, &stmt_setup);
+	(void)ask_store(sim, &stmt_setup_counted);
 	if (fixture.times_out_in_ms) {
 		struct unit unit;
 

@@ -86,6 +86,44 @@ static void one_of_many_now_and_then(void **state)
 	assert_int_equal(won, ROUNDS * MANY - 4);
 }
 
+DB_STMT(stmt_tally, "tally", "iii", "", "INSERT INTO item (id, n) VALUES (?1 + ?2, ?3)", .tallied = true);
+DB_STMT(stmt_tally_more, "tally_more", "ii", "",
+	"INSERT INTO item (id, n) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET n = item.n + excluded.n",
+	.tallied = true);
+
+/* A second row with the same id would be an error. */
+static void what_is_tallied_is_written_once_for_all_who_won(void **state)
+{
+	struct session *s = *state;
+
+	session_reset(s);
+	s->db->whole = true;
+	for (int64_t i = 0; i < 6; i++) {
+		add_one(s, 10 + i, UNIT_VERDICT, i != 2);
+		UNIT_ADD(s->units[i], UNIT_ANY, &stmt_tally, db_int(100), db_int(i % 2), db_int(5));
+	}
+	session_must(s, session_run(s));
+	s->db->whole = false;
+	MUST_HOLD(item_n(s, 100, ABSENT) == 10 && item_n(s, 101, ABSENT) == 15, "a unit that lost is counted");
+}
+
+/* More different ones than are kept until the end. */
+static void however_many_are_tallied(void **state)
+{
+	struct session *s = *state;
+
+	session_reset(s);
+	for (int64_t i = 0; i < MANY; i++) {
+		struct unit *unit = session_unit(s);
+
+		UNIT_ADD(unit, UNIT_ANY, &stmt_tally_more, db_int(2000 + i % (MANY / 2)), db_int(100 + i));
+	}
+	session_must(s, session_run(s));
+	for (int64_t i = 0; i < MANY / 2; i++)
+		assert_int_equal(item_n(s, 2000 + i, ABSENT), 200 + 2 * i + MANY / 2);
+	assert_int_equal(item_count(s), MANY / 2);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +132,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(what_was_done_before_in_the_same_transaction_stays,
 						session_set_up_memory, session_tear_down),
 		cmocka_unit_test_setup_teardown(one_of_many_now_and_then, session_set_up_file, session_tear_down),
+		cmocka_unit_test_setup_teardown(what_is_tallied_is_written_once_for_all_who_won, session_set_up_memory,
+						session_tear_down),
+		cmocka_unit_test_setup_teardown(however_many_are_tallied, session_set_up_memory, session_tear_down),
 	};
 
 	ONLY_THE_NAMED(argc, argv);

@@ -1,0 +1,19 @@
+/*
+ * That whoever changes the status of a run has said so (flow/run_count.h): an invariant of all simulations of runs, as a column that
+ * has no findings. Runs that a simulation begins with are to be counted, too.
+ */
+#ifndef SIM_RUN_COUNTS_H
+#define SIM_RUN_COUNTS_H
+
+#define RUNS_MISCOUNTED                                                                                                                           \
+	" (SELECT count(*) FROM (SELECT r.workflow, s.status, count(*) AS n FROM hx_run r JOIN hx_subject s ON s.id = r.subject GROUP BY 1, 2) a" \
+	" LEFT JOIN (SELECT workflow, status, sum(n) AS n FROM (SELECT workflow, to_status AS status, n FROM hx_run_moved"                        \
+	" UNION ALL SELECT workflow, from_status, -n FROM hx_run_moved UNION ALL SELECT workflow, status, n FROM hx_run_count) GROUP BY 1, 2) c"  \
+	" ON c.workflow = a.workflow AND c.status = a.status WHERE c.n IS NULL OR c.n <> a.n)"
+#define RUNS_MISCOUNTED_WORDS "the counts by status are not what there is"
+
+#define RUNS_SETUP_COUNTED                                                                                             \
+	"INSERT INTO hx_run_moved (workspace, workflow, from_status, to_status, n)"                                    \
+	" SELECT workspace, workflow, '', 'PENDING', 1 FROM hx_run"
+
+#endif
