@@ -82,28 +82,31 @@ static enum hx_code make_around(struct run_drive *d, struct slice saved, struct 
 	return text.failed ? HX_TOO_LARGE : HX_OK;
 }
 
-/* Element n of an array that has it. */
-static struct json element(struct json array, int64_t n)
+/* Of a map: its elements from number `from` on, which it has. All others have none. */
+static struct json_iter elements_from(const struct run_step *step, struct json array, int64_t from)
 {
 	struct json_iter it = json_iter_of(array);
-	struct json value = array;
+	struct json passed;
 
-	for (int64_t i = 0; i <= n; i++)
-		ASSERT(json_iter_element(&it, &value));
-	return value;
+	for (int64_t i = 0; i < from && step->type == RUN_MAP; i++)
+		ASSERT(json_iter_element(&it, &passed));
+	return it;
 }
 
-static enum hx_code make_input(struct run_drive *d, const struct run_step *step, struct json items, int64_t n,
+/* Of child n; a map's takes the next element. */
+static enum hx_code make_input(struct run_drive *d, const struct run_step *step, struct json_iter *items, int64_t n,
 			       struct slice saved, struct slice *ret_input, struct hx_error *err)
 {
 	char index[24];
+	struct json item;
 
 	switch (step->type) {
 	case RUN_CHILD:
 		return run_make_input(d, d->done, step, /* undone= */ NULL, ret_input, err);
 	case RUN_MAP:
 		snprintf(index, sizeof index, "%lld", (long long)n);
-		*ret_input = element(items, n).raw;
+		ASSERT(json_iter_element(items, &item));
+		*ret_input = item.raw;
 		return step->input ? run_evaluate_item(d, d->done, step->input, *ret_input, slice_str(index), ret_input,
 						       err)
 				   : HX_OK;
@@ -207,12 +210,14 @@ static void run_brood_begin(struct run_drive *d, const struct answer *answer, co
 	if (!find_machine(d, answer, step, brood))
 		return;
 	LOCAL_STRBUF(rows, ROWS_BYTES_MAX);
+	/* Once: each look goes through a long list as it is. */
+	struct json_iter left = elements_from(step, items, from);
 	strbuf_add_char(&rows, '[');
 	for (; made < n && rows.n < SLICE_BYTES && !code; made++) {
 		int64_t i = from + made;
 		struct slice input;
 
-		code = make_input(d, step, items, i, saved, &input, &err);
+		code = make_input(d, step, &left, i, saved, &input, &err);
 		if (!code && input.n > RUN_INPUT_BYTES_MAX && !brood->sees_around)
 			code = error_set(&err, HX_TOO_LARGE, "the input of child %lld is too large", (long long)i);
 		if (!code)
