@@ -414,6 +414,10 @@ static void run_one(struct trial *t, const struct example *e, struct sim *sim, s
 	t->scenario.bounds = (struct sim_bounds){ENOUGH, ENOUGH, ENOUGH, ENOUGH, 0, ENOUGH};
 	trial_script(t, e);
 	stage.teller = trial_teller(t, story);
+	if (t->wrong) {
+		differ(&stage, e->line, "tables", slice_str("can be made"), slice_str(t->wrong));
+		return;
+	}
 	if (sim_open(sim, &t->scenario, &err)) {
 		differ(&stage, e->line, "store", slice_str("opens"), slice_str(err.detail));
 		return;

@@ -118,7 +118,7 @@ static void read_when(const struct reader *r, const struct json_node *node, cons
 static void read_then(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct example *example = ret;
-	static const char *const known[] = {"status", "doubt", "steps", "ledger", "output", NULL};
+	static const char *const known[] = {"status", "doubt", "steps", "ledger", "output", "tables", NULL};
 
 	if (!reader_object(r, node, field->name))
 		return;

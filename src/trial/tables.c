@@ -43,6 +43,19 @@ static void complain(struct trial *t, const char *what, const char *why)
 	t->wrong = t->wrong ? t->wrong : arena_copy(t->arena, slice_str(words)).p;
 }
 
+/* The same schedule is walked many times, and has to be the same; and a walk is taken back step by step. */
+static void check_steady(struct trial *t, const char *sql)
+{
+	static const char *const unsteady[] = {"random(", "randomblob(", "current_time",     "current_date",
+					       "'now'",   "or rollback", "conflict rollback"};
+
+	for (size_t i = 0; i < sizeof unsteady / sizeof *unsteady; i++)
+		if (strcasestr(sql, unsteady[i]))
+			complain(
+				t, sql,
+				"chance, the clock and ROLLBACK are not for a world with tables: ask :now for the time");
+}
+
 /* What two definitions say alike is said once. */
 static void add_texts(struct trial *t, const struct trial_world *world, struct strbuf *schema)
 {
@@ -51,6 +64,7 @@ static void add_texts(struct trial *t, const struct trial_world *world, struct s
 	for (size_t i = 0; world && i < world->tables_n; i++) {
 		if (strstr(schema->p, world->tables[i]))
 			continue;
+		check_steady(t, world->tables[i]);
 		strbuf_addf(schema, ";%s", world->tables[i]);
 		if (t->tables.db->driver->script(t->tables.db, world->tables[i], &err))
 			complain(t, world->tables[i], err.detail);
@@ -176,6 +190,7 @@ unsigned trial_tables_touched(struct trial *t, struct action *action, const stru
 			touched |= (unsigned)mentions(action->statements[i].sql, t->tables.names[k]) << k;
 		if (strcmp(action->statements[i].name, COUNT_NAME) != 0)
 			try_statement(t, &action->statements[i]);
+		check_steady(t, action->statements[i].sql);
 	}
 	add_count(t, action, count);
 	return touched;

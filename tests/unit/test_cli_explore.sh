@@ -287,6 +287,7 @@ shop 'UPDATE stock SET n = n - 1' && world 'CREATE TABLE stock (n INTEGER CHECK 
 result a_constraint_refuses_the_second_of_two
 shop 'UPDATE stuck SET n = n - 1' && exits 2 explore flows/shop.json --world world.json && complains "no such table: stuck" && silent out &&
 	world 'CREATE TABLE stock (n INTEGER); DROP TABLE x' && exits 2 explore flows/shop.json --world world.json && complains 'world.json:1: error: table: it is one CREATE TABLE' &&
+	world 'CREATE TABLE stock (n INTEGER, at TEXT DEFAULT CURRENT_TIMESTAMP)' && exits 2 explore flows/shop.json --world world.json && complains 'ask :now for the time' &&
 	world 'CREATE TABLE hx_stock (n INTEGER)' && exits 2 explore flows/shop.json --world world.json && complains 'it is one CREATE TABLE' &&
 	world 'CREATE TABLE stock (n INTEGER' && exits 2 explore flows/shop.json --world world.json && complains 'incomplete input' &&
 	sed -i "s/, \"INSERT INTO parcel[^]]*//" flows/ship.json && exits 2 explore flows/ship.json && complains 'parcel: it has no row that could be an entity'

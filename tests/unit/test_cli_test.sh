@@ -126,6 +126,16 @@ result usage
 rm -f flows/lonely.json flows/double-charge.json && exits 0 check flows && says "1 file"
 result a_folder_of_definitions_may_have_tests
 
+# In tables of the world's, statements run.
+mkdir stock && cat >stock/stock.json <<'END'
+{ "workflow": "stock", "kind": "run", "actions": { "take": { "kind": "sql", "statements": [ { "name": "take", "sql": "UPDATE stock SET n = n - 1 WHERE n > 0", "must": true } ] } },
+  "world": { "tables": [ "CREATE TABLE stock (n INTEGER)", "INSERT INTO stock VALUES (1)" ] }, "steps": [ { "name": "take", "type": "task", "action": "take" } ] }
+END
+echo '{ "tests": [ { "name": "one is taken", "then": { "status": "COMPLETED", "ledger": { "take": 1 }, "tables": { "stock": [ { "n": 0 } ] } } } ] }' >stock/stock.test.json
+exits 0 test stock/stock.test.json && sed -i 's/"n": 0/"n": 1/' stock/stock.test.json && exits 1 test stock/stock.test.json && says 'tables.stock: expected [ { "n": 1 } ], was [{"n":0}]' &&
+	sed -i 's/INTO stock/INTO stck/' stock/stock.json && exits 1 test stock/stock.test.json && says "tables: expected can be made, was INSERT INTO stck VALUES (1): "
+result tables_of_the_world
+
 tests '{ "name": "watched", "then": { "status": "CANCELLED" } }'
 "$hapax" test flows/shop.test.json --watch >watched 2>/dev/null &
 watcher=$!
