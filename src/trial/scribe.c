@@ -270,6 +270,8 @@ const char *trial_as_test(struct trial *t, const struct explore_found *found, co
 	const char *text;
 
 	ASSERT(x);
+	if (t->members_n > 1) /* a test is about one */
+		return NULL;
 	x->base = (struct explore_listener){scribe_before, scribe_after};
 	x->t = t;
 	strbuf_init(&x->whens, WHENS_BYTES_MAX);

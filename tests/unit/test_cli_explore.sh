@@ -292,6 +292,26 @@ shop 'UPDATE stuck SET n = n - 1' && exits 2 explore flows/shop.json --world wor
 	world 'CREATE TABLE stock (n INTEGER' && exits 2 explore flows/shop.json --world world.json && complains 'incomplete input' &&
 	sed -i "s/, \"INSERT INTO parcel[^]]*//" flows/ship.json && exits 2 explore flows/ship.json && complains 'parcel: it has no row that could be an entity'
 result tables_that_are_none
+# An entity and a run: both are driven, fired at, and seen by the rules of each.
+cat >flows/piece.json <<'END'
+{ "workflow": "piece", "kind": "entity", "status_types": ["good", "scrapping", "scrapped"], "initial_status": "good",
+  "actions": { "Scrap": { "kind": "sql", "statements": [ { "name": "scrap", "sql": "UPDATE stock SET n = n - 1 WHERE n > 0", "must": true } ] } },
+  "steps": [ { "step_id": 1, "step_key": "scrap", "status": "good", "successful_state": "scrapped", "action": "Scrap", "claim_state": ["scrapping", "good"] } ] }
+END
+cat >flows/sell.json <<'END'
+{ "workflow": "sell", "kind": "run", "actions": {
+    "take": { "kind": "sql", "statements": [ { "name": "take", "sql": "UPDATE stock SET n = n - 1 WHERE n > 0", "must": true } ] },
+    "back": { "kind": "sql", "statements": [ { "name": "back", "sql": "UPDATE stock SET n = n + 1" } ] },
+    "charge": { "kind": "http", "url": "http://127.0.0.1:9/c", "effect": "keyed" } },
+  "steps": [ { "name": "take", "type": "task", "action": "take", "compensate": "back" }, { "name": "charge", "type": "task", "action": "charge" } ] }
+END
+meet() { printf '{ "tables": [ "CREATE TABLE stock (n INTEGER)", "INSERT INTO stock VALUES (1)" ], "rules": [ { "never": ".tables.stock[0].n < 0" },
+  { "workflow": "sell", "sometimes": ".with.status == \\"scrapped\\" and .status == \\"FAILED\\"" }, { "workflow": "piece", "sometimes": ".status == \\"scrapped\\" and .with.status == \\"CANCELLED\\"" },
+  { "workflow": "sell", "never": ".with.workflow == \\"piece\\" and .with.status == \\"scrapped\\" and .status == \\"%s\\"" } ] }' "$1" >world.json; }
+meet COMPLETED && exits 0 explore flows/piece.json flows/sell.json --world world.json --mishaps 0 && says_like '^complete: ' && says '5 scenarios' &&
+	meet CANCELLED && exits 1 explore flows/piece.json flows/sell.json --world world.json --brief && says "piece from good + sell, 0 mishaps" && says 'e1: good → scrapping, a claim' &&
+	says 'fires scrap as default; e1 is good'
+result an_entity_and_a_run_that_meet
 # Whatever stands in them: names in quotes, bytes, what is infinite. Or they are refused before anything is explored.
 cat >flows/odd.json <<'END'
 { "workflow": "odd", "kind": "run", "steps": [ { "name": "take", "type": "task", "action": "take" } ],
