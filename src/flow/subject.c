@@ -103,23 +103,24 @@ DB_STMT(stmt_seize, "subject_seize", "ttiiitiiii", "ii", SEIZE(""));
 DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLESS_TO_FAIL));
 
 /*
- * One that is held by whoever makes it. SQLite inserts it, and then changes it: what counts runs there looks at changes. PostgreSQL
- * writes the row once, as it is after both, and both rows of history. ?3 is the kind.
+ * One that is held by whoever makes it: its row as it is after both changes, and both rows of history. ?3 is the kind. Of PostgreSQL all
+ * in one statement.
  */
-DB_STMT(stmt_insert_apart, "subject_insert_apart", "iitiit", "",
-	INTO_SUBJECT NEW_SUBJECT("?1", "?2", "?3", "?4", "?5", "?6"), .pg_sql = "");
-DB_STMT(stmt_hold_made, "subject_hold_made", "ttiiitiii", "",
-	CHANGE_BY("?8", "fence + 1") ", owner = ?6, until = hx_now_ms() + ?9, fence = fence + 1 WHERE id = ?7", .pg_sql = "");
+#define LINK_MADE(p) "hx_link(NULL, " p "7, 1, '', " p "2, 1, 0, " p "4, " p "5, " p "6)"
+#define INTO_HELD "INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head, owner, until)"
 #define MAKE_HELD(p, from)                                                                                             \
 	"WITH made (id, kind, was, status, version, op, at, node, until, first) AS (SELECT " p "7, " p "3, " p "2, " p "1, 1 + " p "8, " \
-	p "4, " p "5, " p "6, hx_now_ms() + " p "9, hx_link(NULL, " p "7, 1, '', " p "2, 1, 0, " p "4, " p "5, " p "6)" from "),"       \
+	p "4, " p "5, " p "6, hx_now_ms() + " p "9, " LINK_MADE(p) from "),"                                            \
 	" held AS (SELECT made.*, hx_link(first, id, 2, was, status, version, 1, op, at, node) AS head FROM made),"    \
-	" subjects AS (INSERT INTO hx_subject (id, kind, status, version, op, fence, updated_at, seq, head, owner, until)"              \
-	" SELECT id, kind, status, version, op, 1, at, 2, head, node, until FROM held) " INTO_HISTORY                  \
+	" subjects AS (" INTO_HELD " SELECT id, kind, status, version, op, 1, at, 2, head, node, until FROM held) " INTO_HISTORY       \
 	" SELECT id, 1, '', was, 1, 0, op, node, at, first FROM held"                                                  \
 	" UNION ALL SELECT id, 2, was, status, version, 1, op, node, at, head FROM held"
-DB_STMT(stmt_insert_held, "subject_insert_held", "ttiiitiii", "", "",
+DB_STMT(stmt_insert_held, "subject_insert_held", "ttiiitiii", "",
+	INTO_HELD " SELECT ?7, ?3, ?1, 1 + ?8, ?4, 1, ?5, 2,"
+	" hx_link(" LINK_MADE("?") ", ?7, 2, ?2, ?1, 1 + ?8, 1, ?4, ?5, ?6), ?6, hx_now_ms() + ?9",
 	.pg_sql = MAKE_HELD("?", ""), .set_sql = MAKE_HELD("u.p", " FROM {u}"));
+DB_STMT(stmt_made_held, "subject_made_held", "ttiiitiii", "",
+	INTO_HISTORY " SELECT ?7, 1, '', ?2, 1, 0, ?4, ?6, ?5, " LINK_MADE("?"), .pg_sql = "");
 
 #define ADVANCE(change, more)                                                                                          \
 	CHANGE_FORMS(change                                                                                            \
@@ -274,18 +275,12 @@ static void add_change(struct unit *unit, const struct db_stmt *stmt, const stru
 	unit_wake(unit, move->subject);                              /* mutant: change-wakes-nobody */
 }
 
-static void add_insert(struct unit *unit, const struct db_stmt *stmt, const struct stamp *stamp, int64_t subject,
-		       int64_t kind, const char *status)
-{
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_ANY, stmt, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
-		 db_int(stamp->at.ms), db_str(stamp->node));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(subject), db_str(""), db_str(stamp->node));
-}
-
 void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status)
 {
-	add_insert(unit, &stmt_insert, stamp, subject, kind, status);
+	unit_touch(unit, subject);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
+		 db_int(stamp->at.ms), db_str(stamp->node));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(subject), db_str(""), db_str(stamp->node));
 }
 
 void subject_insert_held(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t kind,
@@ -298,10 +293,10 @@ void subject_insert_held(struct unit *unit, const struct stamp *stamp, const str
 
 	assert_change(stamp, move);
 	DEBUG_ASSERT(stride->lease_ms > 0 && !stride->doubt && !stride->child);
-	add_insert(unit, &stmt_insert_apart, stamp, move->subject, kind, move->from);
-	unit_add(unit, UNIT_ANY, &stmt_hold_made, n, params);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(move->subject), db_str(move->from), db_str(stamp->node));
+	unit_touch(unit, move->subject);
 	unit_add(unit, UNIT_ANY, &stmt_insert_held, n, params);
+	unit_add(unit, UNIT_ANY, &stmt_made_held, n, params);
+	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(move->subject), db_str(move->from), db_str(stamp->node));
 }
 
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)
