@@ -410,7 +410,8 @@ static enum hx_code on_claim(struct drill_play *p, unsigned worker, struct puppe
 		count(p, /* is_claim= */ true, "takes a turn");
 		const enum drill_cut *cut = cut_of(p, &beside);
 
-		if (cut)
+		/* Where two steps are executed at once this may have been another call than in the schedule without cuts. */
+		if (cut && (CLAIM_CUTS & 1u << *cut))
 			return cut_call(p, worker, c, /* run= */ NULL, *cut, beside, status, answer, err);
 	}
 	call_answer(c, status, answer);

@@ -83,6 +83,23 @@ whole 0 what_was_done_is_undone_javascript 'complete: every schedule within thes
 brief 0 what_was_done_is_undone 'no rule was broken' 'has executed charge: done; ends its turn: completed: killed_before' -- \
 	--worker "node $work/undone.mjs" --seconds 1 --mishaps 1 --pauses 0 --lost 0
 
+# Steps that begin while others are executed, children and a race, all to be undone: what comes when is not the same each time.
+cat >"$work/mixed.mjs" <<'JS'
+import hapax from "hapax";
+const undo = { compensate: () => {} }, claimed = { effect: "claimed", compensate: () => {} };
+const pack = hapax.function("pack", async (ctx) => { await ctx.step("fold", undo, () => 1); });
+const mixed = hapax.function("mixed", async (ctx) => {
+  const branch = async () => { await ctx.step("quick", undo, () => 1); return ctx.step("second", claimed, () => 2); };
+  const slow = ctx.step("slow", undo, () => new Promise((done) => setTimeout(() => done(3), 20)));
+  await ctx.all([branch(), slow]);
+  await ctx.child("pack", pack, {});
+  await ctx.race([ctx.event("go"), ctx.sleep("limit", "1h")]);
+  await ctx.step("last", { effect: "claimed" }, () => 5);
+});
+await hapax.work({ functions: [mixed, pack] });
+JS
+whole 0 what_is_mixed_is_done_once_and_undone 'no rule was broken' -- --worker "node $work/mixed.mjs" --seconds 30 --mishaps 1 --brief
+
 # The world: a keyed step whose service does not dedupe; rules of the user's.
 cat >"$work/keyed.py" <<'PY'
 import hapax
