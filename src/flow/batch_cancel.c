@@ -75,7 +75,7 @@ static void take_cancel_read(struct batch_cancel *c, const struct answer *answer
 	batch_hold_of(&c->row, c->policy, c->arena, &c->hold);
 	if (c->arena->failed)
 		task_end(&c->task, HX_TOO_LARGE);
-	else if (c->version && c->version != c->row.version)
+	else if (c->version && c->version != c->row.version) /* mutant: bulk-cancels-another -> else if (0) */
 		task_end(&c->task, HX_CONCURRENCY_ERROR);
 	else
 		batch_cancel_decide(c, answer);

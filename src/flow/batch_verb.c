@@ -177,7 +177,7 @@ static void take_batch_verb_read(struct batch_verb *v, const struct answer *answ
 	v->was = v->row;
 	if (v->row.expired)
 		end_batch_verb(v, HX_RUN_EXPIRED, "the batch has ended long ago, and only its key is kept");
-	else if (v->rq->version && v->rq->version != v->row.version)
+	else if (v->rq->version && v->rq->version != v->row.version) /* mutant: bulk-starts-another -> else if (0) */
 		end_batch_verb(v, HX_CONCURRENCY_ERROR, NULL);
 	else if (v->rq->kind == BATCH_START)
 		decide_start(v, answer);

@@ -320,13 +320,22 @@ static bool hand_told(const struct bulk_hand *h)
 	}
 }
 
+/* Was it refused since it is not what it was when it was looked at? (A run is looked at by the verb itself.) */
+static bool hand_has_changed(const struct bulk_hand *h, enum hx_code code)
+{
+	bool lost = code == HX_CONCURRENCY_ERROR || code == HX_STALE_FENCE;
+
+	if (code && hand_of(h) == WHERE_ENTITY)               /* whose step tells first that it cannot be */
+		lost |= h->verb.entity.version != h->version; /* mutant: bulk-told-of-another -> ; */
+	return lost && hand_of(h) != WHERE_RUN;
+}
+
 static void hand_next(struct bulk_hand *h, const struct answer *answer)
 {
 	enum hx_code code = h->verb.task.code;
 	bool passes = may_pass(code);
 
-	if (hand_of(h) != WHERE_RUN && (code == HX_CONCURRENCY_ERROR || code == HX_STALE_FENCE) &&
-	    h->losses++ < LOSSES_MAX) {
+	if (hand_has_changed(h, code) && h->losses++ < LOSSES_MAX) {
 		hand_look(h, answer);
 		return;
 	}

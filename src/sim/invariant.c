@@ -152,7 +152,7 @@ void invariant_acknowledged(struct sim *sim, const struct unit *unit, const stru
 	struct unit look;
 
 	if (unit->lines_n == 0 || unit->lines[0].rule != UNIT_VERDICT || invariant_is(unit, "subject_heartbeat") ||
-	    invariant_is(unit, "subject_hold") ||
+	    invariant_is(unit, "subject_hold") || invariant_is(unit, "subject_is_at") ||
 	    strncmp(unit->lines[0].stmt->name, "subject_", strlen("subject_")) != 0)
 		return;
 	if (unit->subjects_n == 0 || unit->subjects[0] < 0)

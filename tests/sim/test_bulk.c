@@ -16,22 +16,16 @@
 
 #include "base/hash.h"
 #include "flow/bulk_hand.h"
-#include "flow/single.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
-#include "sim/walks.h"
-#include "sim/well.h"
 
-#define STATES_MAX 20000000
-#define BULK INT64_C(1000000) /* younger than what it selects */
 #define RUN 1
 #define SETTLE_ROUNDS_MAX 200
 
 static struct {
 	struct arena arena;
 	const struct run_machine *machine;
-	const char *verb, *condition, *state; /* of the bulk, as it begins */
-	bool of_the_unpaid;                   /* the condition asks for these, otherwise for what has failed */
+	bool of_the_unpaid; /* the condition asks for these, otherwise for what has failed */
 } fixture;
 
 static const struct run_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -77,25 +71,10 @@ DB_STMT(stmt_setup, "sim_bulk_setup", "", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at)"
 	" VALUES (1, 'default', 'w', 1, 'me', '{}', hx_now_ms(), hx_now_ms())");
 
-/* ?2: SELECTING: without its item. */
-DB_STMT(stmt_setup_bulk, "sim_bulk_setup_bulk", "ittt", "",
-	"INSERT INTO hx_bulk (subject, workspace, requester, verb, kind, condition, arguments, state, selected, due_at, created_at)"
-	" VALUES (?1, 'default', 'me', ?3, 'run', ?4, '{}', ?2, ?2 = 'RUNNING', hx_now_ms(), hx_now_ms())");
-
-DB_STMT(stmt_setup_item, "sim_bulk_setup_item", "i", "",
-	"INSERT INTO hx_bulk_item (bulk, n, subject) SELECT subject, 0, 1 FROM hx_bulk WHERE subject = ?1 AND state = 'RUNNING'");
-
 #define RUNS " FROM hx_run r JOIN hx_subject s ON s.id = r.subject"
-#define BULK_IS_OVER "b.state IN ('COMPLETED', 'CANCELLED')"
 
 DB_STMT(stmt_due, "sim_bulk_due", "", "i",
 	"SELECT r.subject" RUNS " WHERE r.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())");
-
-/* Is there something for a hand, something to be ended, has it been selected, and is it over? */
-DB_STMT(stmt_work, "sim_bulk_work", "", "iiii",
-	"SELECT b.state = 'RUNNING' AND EXISTS (SELECT 1 FROM hx_bulk_item WHERE result IS NULL),"
-	" b.state = 'CANCELLING' OR (b.state = 'RUNNING' AND NOT EXISTS (SELECT 1 FROM hx_bulk_item WHERE result IS NULL)),"
-	" b.state IN ('RUNNING', 'CANCELLING'), " BULK_IS_OVER " FROM hx_bulk b");
 
 DB_STMT(stmt_moment, "sim_bulk_moment", "", "i",
 	"SELECT min(m) FROM (SELECT due_at AS m FROM hx_run UNION ALL SELECT until FROM hx_subject) WHERE m > hx_now_ms()");
@@ -107,34 +86,17 @@ DB_STMT(stmt_hash_runs, "sim_bulk_hash_runs", "", "iiititiiiitt",
 DB_STMT(stmt_hash_steps, "sim_bulk_hash_steps", "", "itii",
 	"SELECT position, status, attempt, undone_at IS NULL FROM hx_run_step ORDER BY run, position");
 
-/* When it is due decides nothing here: whoever comes by works on it. */
-DB_STMT(stmt_hash_bulk, "sim_bulk_hash", "", "tiiitt",
-	"SELECT b.state, b.selected, b.after_id, b.due_at IS NULL, i.result, i.code FROM hx_bulk b LEFT JOIN hx_bulk_item i ON i.bulk = b.subject");
-
 /* As the history has it. ?1: it is a cancel; ?2: of what has failed alone. */
 #define DONE_BY_THE_VERB "(SELECT count(*) FROM hx_history h WHERE h.subject = 1 AND CASE WHEN ?1 = 1 THEN h.to_status IN ('CANCELLING', 'CANCELLED')" \
 	" AND h.from_status <> 'CANCELLING' ELSE h.to_status = 'PENDING' AND h.from_status = 'FAILED' END AND (?2 = 0 OR h.from_status = 'FAILED'))"
 
 /* One row: what is wrong, as numbers of findings. */
-DB_STMT(stmt_check, "sim_bulk_check", "ii", "iiiiiii" "iiti",
-	"SELECT"
-	/* B1 */
-	" (SELECT b.selected <> (SELECT count(*) FROM hx_bulk_item) FROM hx_bulk b),"
-	/* B3 */
-	" " DONE_BY_THE_VERB " > 1,"
-	" " DONE_BY_THE_VERB " <> (SELECT count(*) FROM hx_bulk_item WHERE result = 'done'),"
-	/* B4 */
-	" (SELECT (b.due_at IS NULL) <> (" BULK_IS_OVER ") FROM hx_bulk b),"
-	" (SELECT " BULK_IS_OVER " AND EXISTS (SELECT 1 FROM hx_bulk_item WHERE result IS NULL) FROM hx_bulk b),"
-	/* whatever has changed, it is told as that */
-	" (SELECT count(*) FROM hx_bulk_item WHERE result NOT IN ('done', 'cancelled') AND result || code <> 'skippedNO_LONGER_MATCHES'),"
-	/* what it is found by is what it says of itself */
-	" (SELECT count(*) FROM hx_run r, json_each(r.attributes) a WHERE NOT EXISTS (SELECT 1 FROM hx_attribute i WHERE i.subject = r.subject"
-	"   AND i.name = a.key AND i.value = a.value)) + (SELECT count(*) FROM hx_attribute i WHERE NOT EXISTS (SELECT 1 FROM hx_run r"
-	"   WHERE r.subject = i.subject AND json_extract(r.attributes, '$.' || i.name) = i.value)),"
-	/* for what is compared with before */
-	" (SELECT b.state IN ('CANCELLING', 'CANCELLED') FROM hx_bulk b), (SELECT " BULK_IS_OVER " FROM hx_bulk b),"
-	" (SELECT max(result) FROM hx_bulk_item), (SELECT count(*) FROM hx_run WHERE json_extract(attributes, '$.paid') IS NOT NULL)");
+/* How often it was done; then what it is found by, where that is not what it says of itself; and whether it is paid. */
+DB_STMT(stmt_check, "sim_bulk_check_run", "ii", "iii",
+	"SELECT " DONE_BY_THE_VERB ", (SELECT count(*) FROM hx_run r, json_each(r.attributes) a WHERE NOT EXISTS (SELECT 1 FROM hx_attribute i"
+	"   WHERE i.subject = r.subject AND i.name = a.key AND i.value = a.value)) + (SELECT count(*) FROM hx_attribute i WHERE NOT EXISTS"
+	"   (SELECT 1 FROM hx_run r WHERE r.subject = i.subject AND json_extract(r.attributes, '$.' || i.name) = i.value)),"
+	" (SELECT count(*) FROM hx_run WHERE json_extract(attributes, '$.paid') IS NOT NULL)");
 
 DB_STMT(stmt_tell, "sim_bulk_tell", "", "t",
 	"SELECT 'the run ' || (SELECT group_concat(s.status || ' v' || s.version || CASE WHEN s.owner IS NULL THEN '' ELSE ' owned' END ||"
@@ -143,82 +105,26 @@ DB_STMT(stmt_tell, "sim_bulk_tell", "", "t",
 
 /* clang-format on */
 
-static uint64_t hash_all(struct sim *sim, uint64_t hash)
+static uint64_t hash_subject(struct sim *sim, uint64_t hash)
 {
 	hash = sim_hash_answer(sim, &stmt_hash_runs, hash);
-	hash = sim_hash_answer(sim, &stmt_hash_steps, hash);
-	return sim_hash_answer(sim, &stmt_hash_bulk, hash);
+	return sim_hash_answer(sim, &stmt_hash_steps, hash);
 }
 
-/* Rows of the bulk and of its items, which no subject stands for: who writes one has it until its commit. */
-static unsigned rows_locked(const struct unit *unit)
-{
-	enum { THE_BULK = 1, THE_ITEM = 2 };
-	static const struct {
-		const char *stmt;
-		unsigned rows;
-	} writes[] = {{"bulk_freeze", THE_BULK | THE_ITEM},
-		      {"bulk_renew", THE_BULK},
-		      {"bulk_cancel", THE_BULK},
-		      {"bulk_item_ended", THE_ITEM},
-		      {"bulk_finish", THE_BULK | THE_ITEM}};
-	unsigned locked = 0;
-
-	for (unsigned line = 0; line < unit->lines_n; line++)
-		for (size_t i = 0; i < sizeof writes / sizeof *writes; i++)
-			if (strcmp(unit->lines[line].stmt->name, writes[i].stmt) == 0)
-				locked |= writes[i].rows;
-	return locked;
-}
-#define OWN_ROWS_LOCKED rows_locked
-#include "sim/own_rows.h" /* of these */
-
-static bool there_is(struct sim *sim, int what)
-{
-	struct unit_result result = ask_store(sim, &stmt_work, 0, NULL);
-
-	return db_cell(&result.rows[0], 0, (size_t)what)->i != 0;
-}
-enum { FOR_A_HAND, TO_BE_ENDED, UNDER_WAY, OVER };
+#include "sim/bulks.h" /* of this */
 
 /* ---- what must hold ---- */
 
 struct notes {
-	bool cancelled, over, paid;
-	char result[16];
+	struct bulk_notes bulk;
+	bool paid;
 };
-
-static void compare(struct sim *sim, const struct notes *now)
-{
-	struct notes *was = (struct notes *)sim->state.notes;
-
-	if (was->result[0] && strcmp(was->result, now->result) != 0)
-		sim_violate(sim, "B2: the result of an item was %s, and is %s", was->result, now->result);
-	if (was->cancelled && !now->cancelled)
-		sim_violate(sim, "a bulk goes on after its cancel");
-	if (was->over && !now->over)
-		sim_violate(sim, "a bulk that was over is not any more");
-	if (was->over && strcmp(was->result, now->result) != 0)
-		sim_violate(sim, "an item gets a result after the end of its bulk");
-	if (fixture.of_the_unpaid && was->paid && !was->result[0] && strcmp(now->result, BULK_DONE) == 0)
-		sim_violate(sim, "B3: what was done did not match when it was done");
-	*was = *now;
-}
 
 static void check(struct sim *sim)
 {
-	static const char *const words[] = {
-		"B1: the bulk has not the items that it has selected",
-		"B3: an item was done twice",
-		"B3: what was done is not what is told",
-		"B4: nobody will ever look at the bulk, or it is due after its end",
-		"a bulk is over before its items are",
-		"an item that matches no longer is told to be something else",
-		"a run is not found by its attributes",
-	};
-	enum { FOUND = sizeof words / sizeof *words };
-	struct db_value params[] = {db_int(strcmp(fixture.verb, "cancel") == 0), db_int(!fixture.of_the_unpaid)};
-	struct notes now = {0};
+	struct notes *notes = (struct notes *)sim->state.notes;
+	bool was_paid = notes->paid && !notes->bulk.result[0];
+	struct db_value params[] = {db_int(strcmp(bulk.verb, "cancel") == 0), db_int(!fixture.of_the_unpaid)};
 	struct unit_result result;
 	const struct db_rows *rows;
 
@@ -227,15 +133,12 @@ static void check(struct sim *sim)
 	rows_changed = false;
 	result = ask_store(sim, &stmt_check, 2, params);
 	rows = &result.rows[0];
-	for (size_t i = 0; i < FOUND; i++)
-		if (db_cell(rows, 0, i)->i)
-			sim_violate(sim, "%s", words[i]);
-	now.cancelled = db_cell(rows, 0, FOUND)->i;
-	now.over = db_cell(rows, 0, FOUND + 1)->i;
-	now.paid = db_cell(rows, 0, FOUND + 3)->i;
-	if (db_cell(rows, 0, FOUND + 2)->type != DB_NULL)
-		snprintf(now.result, sizeof now.result, "%.*s", SLICE_ARGS(db_cell(rows, 0, FOUND + 2)->s));
-	compare(sim, &now);
+	notes->paid = db_cell(rows, 0, 2)->i;
+	if (db_cell(rows, 0, 1)->i)
+		sim_violate(sim, "a run is not found by its attributes");
+	check_bulk(sim, db_cell(rows, 0, 0)->i);
+	if (fixture.of_the_unpaid && was_paid && strcmp(notes->bulk.result, BULK_DONE) == 0)
+		sim_violate(sim, "B3: what was done did not match when it was done");
 }
 
 /* ---- the cast ---- */
@@ -243,17 +146,6 @@ static void check(struct sim *sim)
 static bool is_due(struct sim *sim)
 {
 	return ask_store(sim, &stmt_due, 0, NULL).rows[0].n > 0;
-}
-
-static bool has_work(struct sim *sim)
-{
-	return there_is(sim, FOR_A_HAND);
-}
-
-/* Whoever has worked on it looks, whatever has come of that. */
-static bool is_under_way(struct sim *sim)
-{
-	return there_is(sim, UNDER_WAY);
 }
 
 static void init_driver(union sim_task *task, const void *plan, struct arena *texts)
@@ -267,58 +159,6 @@ static void init_verb(union sim_task *task, const void *plan, struct arena *text
 	run_verb_init((struct run_verb *)task, plan, texts);
 }
 
-static void init_hand(union sim_task *task, const void *plan, struct arena *texts)
-{
-	(void)plan;
-	bulk_hand_init((struct bulk_hand *)task, BULK, /* hand= */ 0, /* hands= */ 1, /* after= */ -1, &bulk_policy,
-		       texts);
-}
-
-static enum hx_code took(struct single *single, const struct unit_result *result)
-{
-	(void)single;
-	return result->verdict == UNIT_WON ? HX_OK : HX_CLAIM_FAILED;
-}
-
-static void build_finish(const struct single *single, struct unit *unit)
-{
-	bulk_finish(unit, &single->stamp, BULK);
-}
-
-static void build_bulk_cancel(const struct single *single, struct unit *unit)
-{
-	(void)single;
-	bulk_cancel(unit, slice_str("default"), BULK);
-}
-
-/* All of them: the last slice. */
-static void build_freeze(const struct single *single, struct unit *unit)
-{
-	static const struct bulk_slice slice = {BULK, 0, RUN, 0, 1, {"[1]", 3}, true};
-
-	(void)single;
-	bulk_freeze(unit, &slice);
-}
-
-#define OF_A_UNIT(name, build)                                                                                         \
-	static void name(union sim_task *task, const void *plan, struct arena *texts)                                  \
-	{                                                                                                              \
-		(void)plan, (void)texts;                                                                               \
-		single_init((struct single *)task, NULL, build, took);                                                 \
-	}                                                                                                              \
-	static void name(union sim_task *task, const void *plan, struct arena *texts)
-OF_A_UNIT(init_finisher, build_finish);
-OF_A_UNIT(init_bulk_canceller, build_bulk_cancel);
-OF_A_UNIT(init_freezer, build_freeze);
-
-#define HAND(name, node)                                                                                               \
-	{                                                                                                              \
-		name, node, true, init_hand, NULL, has_work                                                            \
-	}
-#define FINISHER(node)                                                                                                 \
-	{                                                                                                              \
-		"finisher", node, true, init_finisher, NULL, is_under_way                                              \
-	}
 #define DRIVER(node)                                                                                                   \
 	{                                                                                                              \
 		"driver", node, true, init_driver, NULL, is_due                                                        \
@@ -330,57 +170,26 @@ static bool settle_one(struct sim *sim, int64_t *id)
 {
 	union sim_task task;
 
-	if (has_work(sim))
-		init_hand(&task, NULL, &sim->texts);
-	else if (there_is(sim, TO_BE_ENDED))
-		init_finisher(&task, NULL, &sim->texts);
-	else if (is_due(sim))
-		init_driver(&task, NULL, &sim->texts);
-	else
+	rows_changed = true;
+	if (settle_bulk(sim, id))
+		return true;
+	if (!is_due(sim))
 		return false;
-	go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, /* committed= */ check);
+	init_driver(&task, NULL, &sim->texts);
+	go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, check);
 	return true;
 }
 
-static void settle(struct sim *sim)
-{
-	int64_t id = INT64_C(1) << 40;
-
-	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
-		int64_t moment;
-
-		if (settle_one(sim, &id))
-			continue;
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
-	}
-	sim_violate(sim, "the bulk and its run do not come to rest although all goes well");
-}
-
-/* One that is SELECTING waits for who selects, who is not brought back here. */
 static void quiet(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
+	static const struct well well = {settle_one, bulk_settled, SETTLE_ROUNDS_MAX,
+					 "the bulk and its run do not come to rest although all goes well"};
 
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	rows_changed = true;
-	settle(sim);
-	check(sim);
-	if (!there_is(sim, OVER) && strcmp(fixture.state, BULK_SELECTING) != 0)
-		sim_violate(sim, "when all goes well, the bulk does not come to its end");
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
-	free(saved);
+	try_well(sim, &well);
 }
 
 static void setup(struct sim *sim)
 {
-	struct db_value bulk[] = {db_int(BULK), db_str(fixture.state), db_str(fixture.verb), db_str(fixture.condition)};
-
 	int64_t id = INT64_C(1) << 40;
 	union sim_task task;
 
@@ -389,8 +198,7 @@ static void setup(struct sim *sim)
 		init_driver(&task, NULL, &sim->texts);
 		go_well(sim, &task.task, &id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
 	}
-	(void)ask_store(sim, &stmt_setup_bulk, 4, bulk);
-	(void)ask_store(sim, &stmt_setup_item, 1, bulk);
+	make_bulk(sim);
 }
 
 static void explore(struct sim_scenario scenario)
@@ -412,9 +220,11 @@ static void explore(struct sim_scenario scenario)
 static void retry_what_has_failed(const char *state)
 {
 	parse(FAILS);
-	fixture.verb = "retry";
-	fixture.condition = "status == \"FAILED\"";
-	fixture.state = state;
+	bulk.kind = "run";
+	bulk.verb = "retry";
+	bulk.condition = "status == \"FAILED\"";
+	bulk.arguments = "{}";
+	bulk.state = state;
 }
 
 /* What was begun anew may fail again: then it is what the condition asks for, and still is not done twice. */
@@ -439,10 +249,7 @@ static void exhaustive_bulk_cancelled(void **state)
 		.name = "a failed run that a hand tries again, its bulk cancelled meanwhile, a crash",
 		.nodes_n = 3,
 		.cast_n = 4,
-		.cast = {HAND("hand-1", 0),
-			 HAND("hand-2", 1),
-			 {"canceller", 2, false, init_bulk_canceller, NULL, NULL},
-			 FINISHER(2)},
+		.cast = {HAND("hand-1", 0), HAND("hand-2", 1), BULK_CANCELLER(2), FINISHER(2)},
 		.bounds = {.crashes = 1, .lost_answers = 1, .failures = 1},
 	});
 }
@@ -457,7 +264,7 @@ static void exhaustive_selected_twice(void **state)
 		.cast_n = 5,
 		.cast = {{"selects-1", 0, false, init_freezer, NULL, NULL},
 			 {"selects-2", 1, false, init_freezer, NULL, NULL},
-			 {"canceller", 2, false, init_bulk_canceller, NULL, NULL},
+			 BULK_CANCELLER(2),
 			 HAND("hand", 0),
 			 FINISHER(1)},
 		.bounds = {.crashes = 1, .lost_answers = 1},
@@ -472,7 +279,7 @@ static void exhaustive_no_longer_matches(void **state)
 {
 	(void)state;
 	retry_what_has_failed(BULK_RUNNING);
-	fixture.verb = "cancel";
+	bulk.verb = "cancel";
 	explore((struct sim_scenario){
 		.name = "a failed run that two hands cancel and a person tries again, a crash",
 		.nodes_n = 3,
@@ -489,10 +296,10 @@ static void exhaustive_no_longer_matches(void **state)
 static void exhaustive_held(void **state)
 {
 	(void)state;
+	retry_what_has_failed(BULK_RUNNING);
 	parse(CALL("a") "," CALL("b"));
-	fixture.verb = "cancel";
-	fixture.condition = "paid == null";
-	fixture.state = BULK_RUNNING;
+	bulk.verb = "cancel";
+	bulk.condition = "paid == null";
 	fixture.of_the_unpaid = true;
 	explore((struct sim_scenario){
 		.name = "a run that a hand cancels unless it is paid, and that is being driven",
