@@ -216,11 +216,22 @@ static void port_start_call(struct act_port *act, const struct act_call *call, s
 static void port_flush(struct act_port *act)
 {
 	struct port *port = (struct port *)act;
+	bool running;
 
-	LOCKED(&port->mutex);
-	for (size_t i = 0; port->stats.running /* else the kinds may be gone */ && i < ACTION_KINDS_N; i++)
+	pthread_mutex_lock(&port->mutex);
+	running = port->stats.running > 0; /* else the kinds may be gone */
+	port->flushing += running;
+	pthread_mutex_unlock(&port->mutex);
+	if (!running)
+		return;
+	/* Without the mutex: who is woken runs at once, perhaps in our place, and needs it. */
+	for (size_t i = 0; i < ACTION_KINDS_N; i++)
 		if (port->kinds[i] && port->kinds[i]->flush)
 			port->kinds[i]->flush(port->kinds[i]);
+	LOCKED(&port->mutex);
+	port->flushing--;
+	if (!port_is_busy(port))
+		pthread_cond_broadcast(&port->quiet);
 }
 
 static void port_cancel(struct job *job)
@@ -288,7 +299,7 @@ static void release_slot(struct port *port, struct job *job)
 		port_make_ready(q);
 	port_drop_if_idle(port, queue);
 	port_pump(port, kind);
-	if (port->stats.running == 0)
+	if (!port_is_busy(port))
 		pthread_cond_broadcast(&port->quiet);
 }
 
@@ -411,12 +422,12 @@ static void wait_until_quiet(struct port *port, int64_t grace_ms)
 {
 	struct mono_time until = time_in_ms(grace_ms);
 
-	while (port->stats.running && condition_wait_until(&port->quiet, &port->mutex, until))
+	while (port_is_busy(port) && condition_wait_until(&port->quiet, &port->mutex, until))
 		;
 	for (size_t i = 0; port->stats.running && i < PORT_BUCKETS; i++)
 		for (struct job *job = port->jobs[i]; job; job = job->table_next)
 			port_cancel(job);
-	while (port->stats.running)
+	while (port_is_busy(port))
 		pthread_cond_wait(&port->quiet, &port->mutex);
 }
 

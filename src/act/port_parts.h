@@ -55,7 +55,14 @@ struct port {
 	struct port_action *actions[PORT_BUCKETS];
 	struct port_share *shares[PORT_BUCKETS];
 	struct port_stats stats;
+	size_t flushing; /* lanes that are at it */
 };
+
+/* The kinds are needed. */
+static inline bool port_is_busy(const struct port *port)
+{
+	return port->stats.running || port->flushing;
+}
 
 static inline bool port_is_full(const struct port_action *action)
 {

@@ -138,7 +138,8 @@ static void render_create(struct api_query *query)
 	c->query.status = 201;
 	c->query.etag = 1;
 	run_start_take_created(&c->start, &query->single);
-	run_wait_wrap(&c->start.row, RUN_CREATED, &query->text);
+	if (!c->wait_ms || query->call->gate) /* else who waits is told later, or out of the row (show_created) */
+		run_wait_wrap(&c->start.row, RUN_CREATED, &query->text);
 }
 
 static void build_by_key(struct api_query *query, struct unit *unit)

@@ -45,10 +45,13 @@
  * key (unit_keep_apart), as a row cannot be met twice by one statement.
  */
 #define TAKE(columns, values, order)                                                                                   \
-	"INSERT INTO hx_gate_record (key, token, fingerprint, caller, created_at, " columns ")"                                   \
+	INTO_RECORD(columns)                                                                                           \
 	" SELECT ?1, ?2, ?3, ?4, hx_now_ms(), " values "{from}"                                                            \
 	" WHERE NOT EXISTS (SELECT 1 FROM hx_gate_record r WHERE r.key = ?1"                                              \
 	" AND NOT " TAKEABLE("r", "?2", "?3", "?4", "hx_now_ms()") ")" order                                                 \
+	IF_TAKEABLE
+#define INTO_RECORD(columns) "INSERT INTO hx_gate_record (key, token, fingerprint, caller, created_at, " columns ")"
+#define IF_TAKEABLE                                                                                                    \
 	" ON CONFLICT (key) DO UPDATE SET status = excluded.status, token = excluded.token,"                           \
 	" fingerprint = excluded.fingerprint, held = excluded.held, until = excluded.until,"                           \
 	" expires_at = excluded.expires_at, sweep_at = excluded.sweep_at, key_text = excluded.key_text,"               \
@@ -62,8 +65,10 @@
 	" WHERE " TAKEABLE("hx_gate_record", "excluded.token", "excluded.fingerprint", "excluded.caller",                \
 			 "excluded.created_at")
 
+/* SQLite has one writer, and a row that is not changed costs it nothing; the SELECT would go by way of a table in memory. */
 #define TAKE_FORMS(columns, values)                                                                                    \
-	.sql = TAKE(columns, values, ""),                                                                              \
+	.sql = INTO_RECORD(columns) " VALUES (?1, ?2, ?3, ?4, hx_now_ms(), " values ")" IF_TAKEABLE,                   \
+	.pg_sql = TAKE(columns, values, ""),                                                                           \
 	.set_sql = "WITH taken AS (" TAKE(columns, values, " ORDER BY ?1") " RETURNING key)"                           \
 		   " SELECT u.ord FROM taken JOIN {u} ON u.p1 = taken.key",                                            \
 	.counted = true
