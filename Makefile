@@ -338,13 +338,20 @@ $(BUILD)/gen/web.c: $(WEB) $(BUILD)/web-files scripts/embed-web.sh scripts/pack.
 	$(call say,EMBED)scripts/embed-web.sh web $(WEB) >$@
 $(BUILD)/web-files: FORCE
 	$(call remember,$(WEB))
-# And the scripts and the first project of the program.
-CLI_TEXT := $(sort $(wildcard src/cli/text/*))
-CLIENT_TEXT := $(sort $(wildcard clients/js/*.js clients/js/*.ts clients/python/hapax/*.py))
-$(BUILD)/gen/texts.c: $(CLI_TEXT) $(CLIENT_TEXT) scripts/embed-packed.sh scripts/pack.sh Makefile
+# And the scripts of the program; and its first projects, each packed as one, its files in the order of src/cli/init.c.
+PROJECT_plain := $(addprefix src/cli/text/,README.md hapax.json order.json welcome.json)
+PROJECT_js := $(addprefix src/cli/text/,README_js.md package.json order.mjs worker.mjs test.mjs) \
+	$(addprefix clients/js/,index.js index.d.ts client.js run.js test.js)
+PROJECT_python := $(addprefix src/cli/text/,README_python.md order.py worker.py test_order.py) \
+	$(addprefix clients/python/hapax/,__init__.py client.py run.py testing.py)
+PROJECTS := plain js python
+SCRIPTS := bash zsh
+$(BUILD)/gen/texts.c: $(foreach p,$(PROJECTS),$(PROJECT_$(p))) $(SCRIPTS:%=src/cli/text/completion.%) scripts/embed-packed.sh \
+		scripts/pack.sh Makefile
 	$(make_dir)
-	$(call say,EMBED){ for f in $(CLI_TEXT); do scripts/embed-packed.sh "text_$$(basename "$$f" | tr . _)" <"$$f"; done && \
-		for f in $(CLIENT_TEXT); do scripts/embed-packed.sh "client_$$(basename "$$f" | tr -d _ | tr . _)" <"$$f"; done; } >$@
+	$(call say,EMBED){ $(foreach s,$(SCRIPTS),scripts/embed-packed.sh text_completion_$(s) <src/cli/text/completion.$(s) &&) \
+		$(foreach p,$(PROJECTS),{ for f in $(PROJECT_$(p)); do cat "$$f" && printf '\0'; done; } | \
+			scripts/embed-packed.sh project_$(p) &&) :; } >$@
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(make_dir)
 	$(call say,CC)$(compile) $(includes)

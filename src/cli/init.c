@@ -29,28 +29,22 @@
 #define TEMPORARY ".hapax-init.XXXXXX"
 #define TEXT_BYTES_MAX (64u << 10)
 
-struct init_file {
-	const char *path; /* in the project, or in its folder */
-	const struct packed *text;
-};
-
 #define INIT_FILES_MAX 12
 #define INIT_ENTRIES_MAX 8
 
 /* A kind of project. */
 static const struct init_kind {
-	const char *option; /* NULL: without any */
-	const char *folder; /* the one that it has */
-	struct init_file files[INIT_FILES_MAX];
+	const char *option;                    /* NULL: without any */
+	const char *folder;                    /* the one that it has */
+	const struct packed *texts;            /* of the files, one after another, a NUL after each */
+	const char *files[INIT_FILES_MAX];     /* their paths, in the order in which the Makefile packs them */
 	const char *entries[INIT_ENTRIES_MAX]; /* what there is in the project itself. The last is there when all is */
 	const char *commands;                  /* what the README begins with, as it is printed */
 } init_kinds[] = {
 	{
 		.folder = "workflows",
-		.files = {{"README.md", &text_README_md},
-			  {"hapax.json", &text_hapax_json},
-			  {"workflows/order.json", &text_order_json},
-			  {"workflows/welcome.json", &text_welcome_json}},
+		.texts = &project_plain,
+		.files = {"README.md", "hapax.json", "workflows/order.json", "workflows/welcome.json"},
 		.entries = {"workflows", "hapax.json", "README.md"},
 		.commands =
 			"  hapax check --strict workflows --config hapax.json\n"
@@ -60,16 +54,9 @@ static const struct init_kind {
 	{
 		.option = "js",
 		.folder = "hapax",
-		.files = {{"README.md", &text_README_js_md},
-			  {"package.json", &text_package_json},
-			  {"order.mjs", &text_order_mjs},
-			  {"worker.mjs", &text_worker_mjs},
-			  {"test.mjs", &text_test_mjs},
-			  {"hapax/index.js", &client_index_js},
-			  {"hapax/index.d.ts", &client_index_d_ts},
-			  {"hapax/client.js", &client_client_js},
-			  {"hapax/run.js", &client_run_js},
-			  {"hapax/test.js", &client_test_js}},
+		.texts = &project_js,
+		.files = {"README.md", "package.json", "order.mjs", "worker.mjs", "test.mjs", "hapax/index.js",
+			  "hapax/index.d.ts", "hapax/client.js", "hapax/run.js", "hapax/test.js"},
 		.entries = {"hapax", "package.json", "order.mjs", "worker.mjs", "test.mjs", "README.md"},
 		.commands = "  node test.mjs\n"
 			    "  hapax serve\n"
@@ -79,14 +66,9 @@ static const struct init_kind {
 	{
 		.option = "python",
 		.folder = "hapax",
-		.files = {{"README.md", &text_README_python_md},
-			  {"order.py", &text_order_py},
-			  {"worker.py", &text_worker_py},
-			  {"test_order.py", &text_test_order_py},
-			  {"hapax/__init__.py", &client_init_py},
-			  {"hapax/client.py", &client_client_py},
-			  {"hapax/run.py", &client_run_py},
-			  {"hapax/testing.py", &client_testing_py}},
+		.texts = &project_python,
+		.files = {"README.md", "order.py", "worker.py", "test_order.py", "hapax/__init__.py", "hapax/client.py",
+			  "hapax/run.py", "hapax/testing.py"},
 		.entries = {"hapax", "order.py", "worker.py", "test_order.py", "README.md"},
 		.commands = "  python3 test_order.py\n"
 			    "  hapax serve\n"
@@ -171,19 +153,30 @@ static enum hx_code make_temporary(struct project *p, struct hx_error *err)
 
 /* ---- writing ---- */
 
-static enum hx_code write_file(const struct project *p, const struct init_file *file, struct hx_error *err)
+static enum hx_code write_file(const struct project *p, const char *path, const char *text, struct hx_error *err)
 {
-	int fd = openat(p->temporary_fd, file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = openat(p->temporary_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-	char *text = packed_text(file->text);
 	bool written = out && fputs(text, out) >= 0;
 
-	free(text);
 	if (fd >= 0 && !out)
 		close(fd);
 	if (out && fclose(out) != 0)
 		written = false;
-	return written ? HX_OK : init_failed(file->path, "written", err);
+	return written ? HX_OK : init_failed(path, "written", err);
+}
+
+static enum hx_code write_files(const struct project *p, struct hx_error *err)
+{
+	char *texts = packed_text(p->kind->texts), *text = texts;
+	enum hx_code code = HX_OK;
+
+	for (const char *const *path = p->kind->files; *path && !code; path++) {
+		code = write_file(p, *path, text, err);
+		text += strlen(text) + 1;
+	}
+	free(texts);
+	return code;
 }
 
 static enum hx_code put_in_place(struct project *p, struct hx_error *err)
@@ -213,8 +206,8 @@ static void clean_up(struct project *p, bool take_back)
 		(void)renameat(p->dir_fd, entry, p->temporary_fd, entry);
 	}
 	if (p->temporary[0] && p->temporary_fd >= 0) {
-		for (const struct init_file *file = p->kind->files; file->path; file++)
-			(void)unlinkat(p->temporary_fd, file->path, 0);
+		for (const char *const *path = p->kind->files; *path; path++)
+			(void)unlinkat(p->temporary_fd, *path, 0);
 		(void)unlinkat(p->temporary_fd, p->kind->folder, AT_REMOVEDIR);
 	}
 	if (p->temporary[0])
@@ -229,14 +222,14 @@ static void clean_up(struct project *p, bool take_back)
 
 static enum hx_code print_json(const struct project *p, struct hx_error *err)
 {
-	const struct init_file *files = p->kind->files;
+	const char *const *files = p->kind->files;
 	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 
 	strbuf_add_str(&text, "{\"folder\":");
 	json_quote(slice_str(p->dir), &text);
 	strbuf_add_str(&text, ",\"files\":[");
-	for (size_t i = 0; files[i].path; i++)
-		strbuf_addf(&text, "%s\"%s\"", i ? "," : "", files[i].path);
+	for (size_t i = 0; files[i]; i++)
+		strbuf_addf(&text, "%s\"%s\"", i ? "," : "", files[i]);
 	strbuf_add_str(&text, "]}");
 	return text_print_line(&text, err);
 }
@@ -246,9 +239,9 @@ static enum hx_code print_words(const struct project *p, struct hx_error *err)
 	struct slice dir = slice_str(p->dir);
 	LOCAL_STRBUF(text, TEXT_BYTES_MAX);
 
-	for (const struct init_file *file = p->kind->files; file->path; file++) {
+	for (const char *const *path = p->kind->files; *path; path++) {
 		text_add_shown(&text, dir);
-		strbuf_addf(&text, "/%s\n", file->path);
+		strbuf_addf(&text, "/%s\n", *path);
 	}
 	strbuf_add_str(&text, "\nThe README goes on from here. In short:\n\n  cd ");
 	text_add_shown(&text, dir);
@@ -281,8 +274,8 @@ enum hx_code init_run(const struct command_args *args, struct hx_error *err)
 		code = check_free(&project, err);
 	if (!code)
 		code = make_temporary(&project, err);
-	for (size_t i = 0; !code && project.kind->files[i].path; i++)
-		code = write_file(&project, &project.kind->files[i], err);
+	if (!code)
+		code = write_files(&project, err);
 	if (!code)
 		code = put_in_place(&project, err);
 	clean_up(&project, /* take_back= */ code != HX_OK);
