@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/excerpt.h"
+#include "model/head.h"
 #include "model/run_draft.h"
 
 /* A name and the step that it comes from, by name and position. Names may stand twice. */
@@ -286,6 +287,11 @@ static bool index_saved(struct paths *p)
 	return true;
 }
 
+static const struct expression *expression_at(const struct run_step *step, const struct field *field)
+{
+	return *(const struct expression *const *)((const char *)step + field->offset);
+}
+
 static void check_sights(const struct paths *p)
 {
 	size_t n = p->d->definition->steps_n;
@@ -293,11 +299,11 @@ static void check_sights(const struct paths *p)
 	for (size_t i = 0; i < n; i++) {
 		const struct json_node *node = p->d->sources[i].node;
 
-		check_sight(p, i, node, "input", p->d->steps[i].input);
-		check_sight(p, i, node, "over", p->d->steps[i].over);
+		for (const struct field *f = run_step_fields; f->name; f++)
+			if (f->own == run_draft_expression || f->own == run_draft_item_expression)
+				check_sight(p, i, node, f->name, expression_at(&p->d->steps[i], f));
 		/* A repeat asks after its body. */
 		check_sight(p, i + (p->d->steps[i].type == RUN_REPEAT), node, "until", p->d->steps[i].until);
-		check_sight(p, i, node, "when", p->d->steps[i].when);
 	}
 	check_sight(p, n, p->d->root, "output", p->d->definition->output);
 }

@@ -455,14 +455,6 @@ enum hx_code where_parse(struct slice text, const struct where_names *names, str
 
 /* ---- what it names ---- */
 
-bool where_uses(const struct where *where, const char *name)
-{
-	for (size_t i = 0; i < where->tests_n; i++)
-		if (slice_is(where->tests[i].name, name))
-			return true;
-	return false;
-}
-
 const struct where_test *where_unknown(const struct where *where, const char *const *known, size_t *at)
 {
 	while (*at < where->tests_n) {

@@ -85,7 +85,6 @@ enum hx_code where_parse(struct slice text, const struct where_names *names, str
 /* Pure, without memory. */
 bool where_holds(const struct where *where, const struct where_subject *subject);
 
-bool where_uses(const struct where *where, const char *name);
 /*
  * The first test from *at on whose name is an attribute that the list, which ends with NULL, does not have; NULL: all are known.
  * *at goes on after it. A name that is nowhere is refused: `custmer != "c-1"` would be everybody.

@@ -383,26 +383,16 @@ static inline void check(struct sim *sim)
 
 /* ---- nothing gets stuck ---- */
 
-/* Lets time pass, and whoever comes by takes the batch up, until nothing is due any more. */
-static inline void settle(struct sim *sim)
+static inline bool settle_one(struct sim *sim, int64_t *id)
 {
-	int64_t id = INT64_C(1) << 40;
+	union sim_task task;
 
-	for (int n = 0; n < SETTLE_ROUNDS_MAX && !sim->violation[0]; n++) {
-		union sim_task task;
-		int64_t moment;
-
-		if (is_due(sim)) {
-			init_tenure(&task, NULL, &sim->texts);
-			go_well(sim, &task.task, &id, SETTLE_ROUNDS_MAX, check_rows);
-			continue;
-		}
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
+	if (is_due(sim)) {
+		init_tenure(&task, NULL, &sim->texts);
+		go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, check_rows);
+		return true;
 	}
-	sim_violate(sim, "B7: the batch does not come to rest although all goes well");
+	return false;
 }
 
 static inline void check_settled(struct sim *sim)
@@ -422,19 +412,18 @@ static inline void check_settled(struct sim *sim)
 			sim_violate(sim, "item %u is done and paid for, and its artifact is not there", n);
 }
 
-static inline void quiet(struct sim *sim)
+static inline void settled(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
-
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	settle(sim);
 	check(sim);
 	check_settled(sim);
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
-	free(saved);
+}
+
+static inline void quiet(struct sim *sim)
+{
+	static const struct well well = {settle_one, settled, SETTLE_ROUNDS_MAX,
+					 "B7: the batch does not come to rest although all goes well"};
+
+	try_well(sim, &well);
 }
 
 /* ---- the start ---- */

@@ -153,23 +153,6 @@ static bool settle_one(struct sim *sim, int64_t *id)
 	return true;
 }
 
-static void settle(struct sim *sim)
-{
-	int64_t id = INT64_C(1) << 40;
-
-	for (int n = 0; n < ROUNDS_MAX; n++) {
-		int64_t moment;
-
-		if (settle_one(sim, &id))
-			continue;
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
-	}
-	sim_violate(sim, "F5: it does not come to rest although all goes well");
-}
-
 /* Its end, or what only a person, an event, or an end that waits for these can move. */
 static bool may_stay(const char *status, const struct db_value *awaits, bool other_is_held)
 {
@@ -207,21 +190,20 @@ static void check_settled(struct sim *sim)
 			sim_violate(sim, "F6: it is CANCELLED, and %s was not undone", effects[i]);
 }
 
-static void quiet(struct sim *sim)
+static void settled(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
-
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	settle(sim);
 	rows_changed = true;
 	check(sim);
 	check_settled(sim);
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
+}
+
+static void quiet(struct sim *sim)
+{
+	static const struct well well = {settle_one, settled, ROUNDS_MAX,
+					 "F5: it does not come to rest although all goes well"};
+
+	try_well(sim, &well);
 	rows_changed = true;
-	free(saved);
 }
 
 static void setup(struct sim *sim)

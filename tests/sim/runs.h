@@ -236,33 +236,23 @@ static inline bool is_due(struct sim *sim)
 	return ask_store(sim, &stmt_due).rows[0].n > 0;
 }
 
-/* Lets time pass, and whoever comes by takes the run up, until nothing is due any more. */
-static inline void settle(struct sim *sim)
+static inline bool settle_one(struct sim *sim, int64_t *id)
 {
-	int64_t id = INT64_C(1) << 40;
+	union sim_task task;
 
-	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
-		union sim_task task;
-		int64_t moment;
-
-		if (is_due(sim))
-			run_drive_init((struct run_drive *)&task, RUN, &policy, &sim->texts);
-		else if (job_is_due(sim))
-			init_worker(&task, &workers[0], &sim->texts);
-		else if (job_is_past(sim))
-			init_lapser(&task, NULL, &sim->texts);
-		else
-			task.task.kind = NULL;
-		if (task.task.kind) {
-			go_well(sim, &task.task, &id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
-			continue;
-		}
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
+	if (is_due(sim))
+		run_drive_init((struct run_drive *)&task, RUN, &policy, &sim->texts);
+	else if (job_is_due(sim))
+		init_worker(&task, &workers[0], &sim->texts);
+	else if (job_is_past(sim))
+		init_lapser(&task, NULL, &sim->texts);
+	else
+		task.task.kind = NULL;
+	if (task.task.kind) {
+		go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
+		return true;
 	}
-	sim_violate(sim, "R6: the run does not come to rest although all goes well");
+	return false;
 }
 
 static const struct db_stmt stmt_rest = {
@@ -294,20 +284,19 @@ static inline void check_settled(struct sim *sim)
 	}
 }
 
-static inline void quiet(struct sim *sim)
+static inline void settled(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
-
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	settle(sim);
 	rows_changed = true;
 	check(sim);
 	check_settled(sim);
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
-	free(saved);
+}
+
+static inline void quiet(struct sim *sim)
+{
+	static const struct well well = {settle_one, settled, SETTLE_ROUNDS_MAX,
+					 "R6: the run does not come to rest although all goes well"};
+
+	try_well(sim, &well);
 }
 
 /* ---- the cast ---- */

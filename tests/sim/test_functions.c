@@ -459,52 +459,42 @@ static void check(struct sim *sim)
 	}
 }
 
-/* Lets time pass, and whoever comes by goes on, until nothing is due any more. */
-static void settle(struct sim *sim)
+static bool settle_one(struct sim *sim, int64_t *id)
 {
-	int64_t id = INT64_C(1) << 40;
+	union sim_task task;
 
-	for (int n = 0; n < ROUNDS_MAX; n++) {
-		union sim_task task;
-		int64_t moment;
-
-		task.task.kind = NULL;
-		if (is_to_be_looked_at(sim))
-			init_look(&task, NULL, &sim->texts);
-		else if (is_claimable(sim))
-			init_worker(&task, NULL, &sim->texts);
-		if (task.task.kind) {
-			go_well(sim, &task.task, &id, ROUNDS_MAX, /* committed= */ NULL);
-			continue;
-		}
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
+	task.task.kind = NULL;
+	if (is_to_be_looked_at(sim))
+		init_look(&task, NULL, &sim->texts);
+	else if (is_claimable(sim))
+		init_worker(&task, NULL, &sim->texts);
+	if (task.task.kind) {
+		go_well(sim, &task.task, id, ROUNDS_MAX, /* committed= */ NULL);
+		return true;
 	}
-	sim_violate(sim, "F5: it does not come to rest although all goes well");
+	return false;
 }
 
-static void quiet(struct sim *sim)
+static void settled(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
 	struct unit_result stands;
 	const struct db_value *awaits;
 	char words[40];
 
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	settle(sim);
 	stands = ask_store(sim, &stmt_stands);
 	awaits = db_cell(&stands.rows[0], 0, 1);
 	snprintf(words, sizeof words, "%.*s", SLICE_ARGS(db_cell(&stands.rows[0], 0, 0)->s));
 	if (!run_is_terminal(words) && (awaits->type == DB_NULL || !slice_is(awaits->s, RUN_AWAITS_PERSON)))
 		sim_violate(sim, "F5: when all goes well, it stays %s for ever", words);
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
+}
+
+static void quiet(struct sim *sim)
+{
+	static const struct well well = {settle_one, settled, ROUNDS_MAX,
+					 "F5: it does not come to rest although all goes well"};
+
+	try_well(sim, &well);
 	rows_changed = true;
-	free(saved);
 }
 
 static void setup(struct sim *sim)

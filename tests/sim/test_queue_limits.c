@@ -198,23 +198,6 @@ static bool settle_one(struct sim *sim, int64_t *id)
 	return true;
 }
 
-static void settle(struct sim *sim)
-{
-	int64_t id = INT64_C(1) << 40;
-
-	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
-		int64_t moment;
-
-		if (settle_one(sim, &id))
-			continue;
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
-	}
-	sim_violate(sim, "the jobs do not come to rest although all goes well");
-}
-
 static void check_settled(struct sim *sim)
 {
 	struct unit_result result = ask_store(sim, &stmt_end, 0, NULL);
@@ -230,20 +213,19 @@ static void check_settled(struct sim *sim)
 	}
 }
 
-static void quiet(struct sim *sim)
+static void settled(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
-
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	settle(sim);
 	rows_changed = true;
 	check(sim);
 	check_settled(sim);
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
-	free(saved);
+}
+
+static void quiet(struct sim *sim)
+{
+	static const struct well well = {settle_one, settled, SETTLE_ROUNDS_MAX,
+					 "the jobs do not come to rest although all goes well"};
+
+	try_well(sim, &well);
 }
 
 static void setup(struct sim *sim)

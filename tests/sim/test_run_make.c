@@ -244,25 +244,17 @@ static void check(struct sim *sim)
 
 /* ---- nothing gets stuck ---- */
 
-static void settle(struct sim *sim)
+static bool settle_one(struct sim *sim, int64_t *id)
 {
-	int64_t id = INT64_C(1) << 40;
+	int64_t run = first_due(sim);
+	union sim_task task;
 
-	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
-		int64_t run = first_due(sim), moment;
-		union sim_task task;
-
-		if (run) {
-			run_drive_init((struct run_drive *)&task, run, &policy, &sim->texts);
-			go_well(sim, &task.task, &id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
-			continue;
-		}
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
+	if (run) {
+		run_drive_init((struct run_drive *)&task, run, &policy, &sim->texts);
+		go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
+		return true;
 	}
-	sim_violate(sim, "the runs do not come to rest although all goes well");
+	return false;
 }
 
 static void check_settled(struct sim *sim)
@@ -278,20 +270,19 @@ static void check_settled(struct sim *sim)
 	}
 }
 
-static void quiet(struct sim *sim)
+static void settled(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
-
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	settle(sim);
 	rows_changed = true;
 	check(sim);
 	check_settled(sim);
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
-	free(saved);
+}
+
+static void quiet(struct sim *sim)
+{
+	static const struct well well = {settle_one, settled, SETTLE_ROUNDS_MAX,
+					 "the runs do not come to rest although all goes well"};
+
+	try_well(sim, &well);
 }
 
 static void setup(struct sim *sim)

@@ -181,45 +181,36 @@ static const struct run_verb_request cancel = VERB(RUN_CANCEL, .version = 0);
 
 /* ---- nothing gets stuck ---- */
 
-static void settle(struct sim *sim)
+static bool settle_one(struct sim *sim, int64_t *id)
 {
-	int64_t id = INT64_C(1) << 40;
+	union sim_task task;
 
-	for (int n = 0; n < SETTLE_ROUNDS_MAX; n++) {
-		union sim_task task;
-		int64_t moment;
-
-		if (due(sim, 0) || due(sim, 1)) {
-			init_driver(&task, &whose[due(sim, 0) ? 0 : 1], &sim->texts);
-			go_well(sim, &task.task, &id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
-			continue;
-		}
-		moment = next_moment(sim);
-		if (moment == INT64_MAX)
-			return;
-		sim_set_now(sim, (struct wall_time){moment});
+	if (due(sim, 0) || due(sim, 1)) {
+		init_driver(&task, &whose[due(sim, 0) ? 0 : 1], &sim->texts);
+		go_well(sim, &task.task, id, SETTLE_ROUNDS_MAX, /* committed= */ NULL);
+		return true;
 	}
-	sim_violate(sim, "R6: the runs do not come to rest although all goes well");
+	return false;
 }
 
-static void quiet(struct sim *sim)
+static void settled(struct sim *sim)
 {
-	struct sim_state *saved = malloc(sizeof *saved);
 	struct unit_result result;
 
-	assert_non_null(saved);
-	sim_save(sim, saved);
-	sim_savepoint(sim);
-	settle(sim);
 	rows_changed = true;
 	check(sim);
 	result = ask_store(sim, &stmt_end, 0, NULL);
 	for (size_t i = 0; i < result.rows[0].n; i++)
 		if (!ways_is_terminal(&run_ways, db_cell(&result.rows[0], i, 0)->s))
 			sim_violate(sim, "R6: when all goes well, a run does not come to its end");
-	sim_roll_back(sim);
-	sim_restore(sim, saved);
-	free(saved);
+}
+
+static void quiet(struct sim *sim)
+{
+	static const struct well well = {settle_one, settled, SETTLE_ROUNDS_MAX,
+					 "R6: the runs do not come to rest although all goes well"};
+
+	try_well(sim, &well);
 }
 
 static void setup(struct sim *sim)
