@@ -42,6 +42,13 @@ const NODE = [
 	{ name: "its own lease until", of: (n) => (Date.parse(n.until) > Date.now() ? html`<${Time} of=${n.until} />` : html`<span class="none">–</span>`) },
 ];
 
+const WORKER = [
+	{ name: "worker", class: "cut", of: (w) => html`<${Text} of=${w.name} />` },
+	{ name: "at", class: "cut", of: (w) => html`<${Text} of=${w.of} />` },
+	{ name: "leases", class: "n", of: (w) => grouped(w.leases) },
+	{ name: "the oldest for", class: "n", of: (w) => html`<${Age} since=${w.since} />` },
+];
+
 // The oldest first: what waits longest is what is wrong.
 function Due({ title, of, label, to, counted }) {
 	const rows = of.filter((d) => d.n > 0).sort((a, b) => b.ageMs - a.ageMs);
@@ -67,6 +74,7 @@ export function Health() {
 		<${Failure} error=${error} />
 		${rows.length ? html`<${Charts} rows=${rows} every=${data.everyMs} />` : html`<p class="quiet">The first numbers are there ${data.everyMs / 1000} seconds after the start.</p>`}
 		<section><h2>Nodes</h2><${Rows} rows=${data.nodes} columns=${NODE} key_of=${(n) => n.name + n.startedAt} /></section>
+		<section><h2>Workers</h2>${data.workers.length ? html`<${Rows} rows=${data.workers} columns=${WORKER} key_of=${(w) => JSON.stringify([w.name, w.of])} />` : html`<p class="quiet">None has leased a job or a turn. Who polls for functions is told <a href="#/functions">there</a>.</p>`}</section>
 		<${Due} title="Due, and not yet taken" of=${data.due} counted=${data.counted} label="queue" />
 		<${Due} title="Waits for a person" of=${data.attention} counted=${data.counted} label="workflow" to=${(d) => "#/?kind=" + d.kind} />
 		<${Facts} of=${[["as of", html`<${Time} of=${data.at} />`], ["store", growth(rows)], ["kept", `${rows.length} of 360 rows, ${data.everyMs / 1000} s each`]]} />

@@ -203,12 +203,13 @@ export function go_live() {
 	});
 }
 
-// { data, error, loading, reload }; what was there stays while it is asked for anew. where null: nothing is asked. rest: what costs more
-// is asked for again so many ms after it came, and not before, where nothing but a change somewhere is the reason.
-export function useLoad(asked, rest = 0) {
+// { data, error, loading, reload }; what was there stays while it is asked for anew. where null: nothing is asked. dear(data): it
+// was much to look at, so it rests for a while where nothing but a change somewhere is the reason to ask again.
+const REST_MS = 10000;
+export function useLoad(asked, dear) {
 	const [state, set] = useState({ loading: true });
 	const [turn, set_turn] = useState(0);
-	const last = useRef(null), came = useRef(0);
+	const last = useRef(null), rests = useRef(0); // until then
 	useEffect(() => {
 		let later = 0;
 		const again = () => {
@@ -216,7 +217,7 @@ export function useLoad(asked, rest = 0) {
 			set_turn((n) => n + 1);
 		};
 		const fn = (because) => {
-			const wait = because === live ? came.current + rest - Date.now() : 0;
+			const wait = because === live ? rests.current - Date.now() : 0;
 			if (wait <= 0) again();
 			else later ||= setTimeout(again, wait);
 		};
@@ -233,7 +234,7 @@ export function useLoad(asked, rest = 0) {
 		last.current = asked;
 		get(asked, aborter.signal).then(
 			(data) => {
-				came.current = Date.now();
+				rests.current = dear?.(data) ? Date.now() + REST_MS : 0;
 				set({ data });
 			},
 			(error) => error.name !== "AbortError" && set((before) => ({ data: before.data, error })),
@@ -370,10 +371,9 @@ export function ToAll({ kind, of, condition }) {
 	return all.length > 0 && may("execute") && html`<p class="quiet"><a href=${"#/bulk" + query({ kind, where: all.join(" and ") })}>Do something to all of these</a></p>`;
 }
 
-const COUNTS_REST_MS = 10000;
 // words: in this order; without them as they come.
 export function CountsOf({ noun, name, words, status }) {
-	const { data } = useLoad(`status-counts/${noun}` + query({ name }), COUNTS_REST_MS);
+	const { data } = useLoad(`status-counts/${noun}` + query({ name }), (counts) => counts.items.some((i) => i.more));
 	const items = data?.items || [];
 	return html`<${Counts} of=${(words || items.map((i) => i.status)).map((word) => ((i) => [word, i?.n || 0, i?.more])(items.find((i) => i.status === word)))} status=${status} />`;
 }

@@ -80,7 +80,7 @@ function Findings({ d }) {
 
 export function Workflow({ name }) {
 	const { data: all, error } = useLoad("definitions");
-	const { data: standing, error: unknown } = useLoad(path`definitions/${name}/standing`);
+	const { data: standing, error: unknown } = useLoad(path`definitions/${name}/standing`, (s) => s.more);
 	const d = all?.items.find((x) => x.name === name);
 	if (!d) return html`<${Page} title="Workflow" crumbs=${crumb("#/workflows", "Workflows")}><${Failure} error=${error} />${all && html`<div class="empty"><p>No definition of this name is in force. A function needs none: <a href="#/functions">who polls for it</a>, <a href=${"#/runs" + query({ definitionId: name })}>its runs</a>.</p></div>`}</${Page}>`;
 	const rows = standing?.items.filter((r) => stands(d, r)) || [];

@@ -241,6 +241,7 @@ void vitals_free(struct vitals *vitals)
 /* ---- a call ---- */
 
 #define LEASES_MAX 10000
+#define LESSEES_MAX 200
 
 /* What a node holds: claims of runs, steps and batches in its name. Whoever answers is alive, also on SQLite, where nobody renews. */
 DB_STMT(stmt_nodes, "vitals_nodes", "it", "tiiii",
@@ -255,10 +256,43 @@ static const struct row_member node_members[] = {
 	{"leases", ROW_INT, .at = NODE_LEASES}, {.name = NULL},
 };
 
+/* Who has leased jobs or turns of the caller's workspace. */
+DB_STMT(stmt_lessees, "vitals_workers", "iti", "ttii",
+	"SELECT s.owner, coalesce(j.queue, f.name), count(*), min(s.updated_at) FROM (SELECT id, owner, updated_at FROM hx_subject"
+	" WHERE owner IS NOT NULL LIMIT ?1) AS s LEFT JOIN hx_job j ON j.subject = s.id AND j.workspace = ?2 AND j.queue <> 'after-effects'"
+	" LEFT JOIN hx_function f ON f.subject = s.id AND f.workspace = ?2 WHERE coalesce(j.subject, f.subject) IS NOT NULL"
+	" GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ?3");
+enum { LESSEE_NAME, LESSEE_OF, LESSEE_LEASES, LESSEE_SINCE };
+
+static const struct row_member lessee_members[] = {
+	{"name", ROW_TEXT, .at = LESSEE_NAME},
+	{"of", ROW_TEXT, .at = LESSEE_OF},
+	{"leases", ROW_INT, .at = LESSEE_LEASES},
+	{"since", ROW_TIME, .at = LESSEE_SINCE},
+	{.name = NULL},
+};
+
+enum { LINE_NODES, LINE_LESSEES };
+
 static void vitals_build(struct api_query *query, struct unit *unit)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_nodes, db_int(LEASES_MAX),
 		 db_str(engine_options_of(api_of(query->call)->engine)->node));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_lessees, db_int(LEASES_MAX), db_text(api_workspace(query->call)),
+		 db_int(LESSEES_MAX));
+}
+
+static void add_list(struct strbuf *text, const char *name, const struct row_member members[],
+		     const struct db_rows *rows)
+{
+	json_more(text, name);
+	strbuf_add_char(text, '[');
+	for (size_t i = 0; i < rows->n; i++) {
+		strbuf_add_str(text, i ? ",{" : "{");
+		row_json_cells(text, members, rows, i);
+		strbuf_add_char(text, '}');
+	}
+	strbuf_add_char(text, ']');
 }
 
 static void add_rows(struct vitals *vitals, struct strbuf *text)
@@ -315,7 +349,6 @@ static void add_backlog(const struct http_call *call, struct strbuf *text)
 static enum hx_code vitals_answered(struct api_query *query, const struct unit_result *result)
 {
 	struct api *api = api_of(query->call);
-	const struct db_rows *nodes = &result->rows[0];
 	struct strbuf *text = &query->text;
 
 	strbuf_add_char(text, '{');
@@ -323,14 +356,8 @@ static enum hx_code vitals_answered(struct api_query *query, const struct unit_r
 	json_more_word(text, "version", HX_VERSION);
 	json_more_time(text, "at", clock_wall(clock_system()).ms);
 	json_more_int(text, "everyMs", VITALS_EVERY_MS);
-	json_more(text, "nodes");
-	strbuf_add_char(text, '[');
-	for (size_t i = 0; i < nodes->n; i++) {
-		strbuf_add_str(text, i ? ",{" : "{");
-		row_json_cells(text, node_members, nodes, i);
-		strbuf_add_char(text, '}');
-	}
-	strbuf_add_char(text, ']');
+	add_list(text, "nodes", node_members, &result->rows[LINE_NODES]);
+	add_list(text, "workers", lessee_members, &result->rows[LINE_LESSEES]);
 	add_backlog(query->call, text);
 	json_more_json(text, "columns", slice_str(columns));
 	add_rows(api->vitals, text);

@@ -120,6 +120,14 @@ def a_function(page, scene):
 	turn = claim(other)
 	scene.ask("POST", f"functions/runs/{run}/journal", {"worker": other, "fence": turn["fence"], "seq": turn["seq"], "end": {"state": "released"}})
 	turn = claim("w")
+	scene.ask("POST", "jobs", [{"queue": "parcels <b>"}] * 3, status=201)
+	assert len(scene.ask("POST", "jobs/claim", {"queues": ["parcels <b>"], "owner": other, "max": 2, "leaseMs": 60000})["jobs"]) == 2
+	at(page, "health")
+	page.until("[...document.querySelectorAll('section')].find(s => s.querySelector('h2')?.textContent == 'Workers')?.querySelectorAll('tr[data-row]').length >= 2", "who has leased what")
+	workers = {(w["name"], w["of"], w["leases"]) for w in scene.ask("GET", "vitals")["workers"]}
+	assert workers == {(other, "parcels <b>", 2), ("w", "greet", 1)}, workers
+	hidden = scene.hapax.json("GET", "/api/v1/vitals", headers=[("Hapax-Workspace", "other")])
+	assert hidden["workers"] == [], "those of another workspace"
 	awaits = [{"kind": "child", "name": f"box {n}", "n": 0} for n in range(3)]
 	scene.ask("POST", f"functions/runs/{run}/journal", {"worker": "w", "fence": turn["fence"], "seq": turn["seq"],
 		"entries": [{"kind": "sleep", "name": "rest", "n": 0, "forMs": 3600000}] + [{**a, "workflow": "hire", "input": {}} for a in awaits], "end": {"state": "suspended", "awaits": awaits}})
