@@ -123,10 +123,13 @@ function Step({ run, step, place, to, tries }) {
 // Each time that a node, or a worker of a function, took the run it got a higher fence: what an older one still writes is refused.
 function leases(rows) {
 	const taken = [];
-	let fence = 0;
+	let fence = 0, lapsed = false; // of a function that is said before the next one takes it
 	for (const r of rows) {
-		if (Number(r.fence) > fence) taken.push({ fence: String(r.fence), at: r.time, by: r.worker || r.node, node: r.node, again: taken.length > 0 && r.from === "RUNNING" });
-		fence = Math.max(fence, Number(r.fence));
+		lapsed ||= r.reason === "the lease before was over";
+		if (Number(r.fence) <= fence) continue;
+		taken.push({ fence: String(r.fence), at: r.time, by: r.worker || r.node, node: r.node, again: lapsed });
+		fence = Number(r.fence);
+		lapsed = false;
 	}
 	return taken;
 }

@@ -518,6 +518,8 @@ static void add_subject(struct unit *unit, const struct stamp *stamp, const stru
 		 db_int(row->subject), db_int(w->frees), db_int(w->if_past));
 	subject_add_history(unit, stamp, row->subject, row->status);
 	run_count_changed_of(unit, row->subject, row->status, w->to);
+	if (w->lapses_now)
+		subject_add_note(unit, row->subject, &(struct history_note){.reason = slice_str(SUBJECT_LAPSED)});
 	unit_wake(unit, row->subject);
 }
 

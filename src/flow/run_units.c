@@ -246,12 +246,15 @@ static void add_taken(const struct run_drive *d, struct unit *unit)
 		 db_str(awaited.prefix), db_str(awaited.name));
 }
 
-/* What an attempt said that was not done, or may not have been: the row of the run has the last one's words alone. */
+/* What an attempt said that was not done, or may not have been: the row of the run has the last one's words alone. Or that the one who
+ * was at it was lost. */
 static void add_attempt(const struct run_drive *d, struct unit *unit)
 {
 	if (d->knows && d->outcome != ACT_OK && drive_step_if_any(d))
 		subject_add_note(unit, d->row.subject,
 				 &(struct history_note){.step = slice_str(drive_step(d)->name), .reason = d->output});
+	else if (!d->holding && d->row.owned)
+		subject_add_note(unit, d->row.subject, &(struct history_note){.reason = slice_str(SUBJECT_LAPSED)});
 }
 
 void run_build_move(const struct run_drive *d, struct unit *unit)

@@ -177,6 +177,8 @@ void subject_add_history(struct unit *unit, const struct stamp *stamp, int64_t s
  */
 #define NOTE_REASON_MAX 500
 #define NOTE_OUTPUT_MAX 16384
+/* Of a change that takes what somebody had leased: his time was over. */
+#define SUBJECT_LAPSED "the lease before was over"
 struct history_note {
 	struct slice step, requester, reason, by, output;
 };

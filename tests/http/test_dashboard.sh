@@ -773,6 +773,37 @@ def test_a_batch_is_cancelled_though_the_server_dies(dir):
 		assert not page.violations() and not page.complaints, page.complaints
 
 
+def test_who_was_lost_is_told_from_who_let_go(dir):
+	"""A node dies with a run: the lease after it is one that was taken over. What was given to a worker, and came back, is not."""
+	with scenes.World() as world, scenes.serve(dir, world) as hapax, browser.Browser() as chromium:
+		ask = lambda method, path, body=None: hapax.json(method, "/api/v1/" + path, body)
+		ask("PUT", "definitions/long", scenes.run("long", {"slow": scenes.http_action(world, "/slow", effect="keyed", timeout="10m")}, [scenes.task("wait", "slow")]))
+		ask("PUT", "definitions/pack", scenes.run("pack", {"pack": {"kind": "worker", "queue": "pack"}}, [scenes.task("pack", "pack")]))
+		long, packing = (ask("POST", "workflow-runs", {"definitionId": d})["run"]["id"] for d in ("long", "pack"))
+		(job,) = until(lambda: ask("POST", "jobs/claim", {"queues": ["pack"], "owner": "<i>ann</i>", "max": 1, "leaseMs": 60000})["jobs"], "its job")
+		page = chromium.page(f"http://127.0.0.1:{hapax.port}/#/runs/{packing}")
+		page.shows("leased by <i>ann</i>")
+		page.click(".waterfall a", "its job")
+		page.until(f"location.hash == '#/jobs/{job['id']}' && [...document.querySelectorAll('.history [data-name=node]')].some(e => e.textContent.endsWith(' for <i>ann</i>'))", "who got it, and when")
+		ask("POST", f"jobs/{job['id']}/complete", {"owner": "<i>ann</i>", "fence": job["fence"]})
+		until(lambda: ask("GET", f"workflow-runs/{packing}")["status"] == "COMPLETED", "it is packed")
+		assert until(lambda: ask("GET", f"workflow-runs/{long}")["owner"], "a node has it") == ask("GET", "vitals")["node"]
+		hapax.process.kill()
+		hapax.process.wait()
+		world.go.set()
+		again = serve_at(dir, hapax.port)
+		try:
+			until(lambda: ask("GET", f"workflow-runs/{long}")["status"] == "COMPLETED", "it is done by the next one")
+			for run, words in ((long, "taken 2 times, 1 taken over"), (packing, "taken 2 times")):
+				at(page, f"runs/{run}")
+				page.until(f"[...document.querySelectorAll('.leases .quiet')].some(e => e.innerText.replace(/\\s+/g, ' ') == {json.dumps(words)})", words)
+			calm(page)
+		finally:
+			again.kill()
+			again.wait()
+			again.stdout.close()
+
+
 def test_open_pages_cost_a_push_nothing(dir):
 	with server.Server(dir, "serve", "--db", "sqlite:h.db") as hapax:
 		def push():

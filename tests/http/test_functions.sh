@@ -140,6 +140,8 @@ def test_a_lease_that_lapses_leaves_what_was_begun_unknown(scene):
 	turn = other.claim()
 	assert turn["attempt"] == 2 and [(e["name"], e["state"]) for e in turn["journal"]] == [("b", "done"), ("a", "unknown")], turn
 	assert w.write(step("a"), status=409)["code"] == "STALE_FENCE"
+	rows = [(h["worker"], h["reason"]) for h in scene.hapax.json("GET", f"{RUNS}/{turn['run']}/history")["items"]]
+	assert rows == [(None, None), (w.name, None), (None, "the lease before was over"), ("w2", None)], rows
 	other.write(step("a", "begun"))
 	assert other.journal()["journal"][-1]["attempt"] == 2
 	other.write(step("a", "unknown"), end=suspended(("step", "a")))
