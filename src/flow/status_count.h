@@ -2,9 +2,9 @@
  * How many jobs, batches or entities are in which status, as far as LIST_COUNTED of them tell (page.h): the newest, and of what people
  * look for (jobs that are parked, or tried again) those of its own index.
  *
- * Runs are counted exactly, by a row beside each of their transitions (run_count.h). Done for jobs as well that would be six rows
- * more for each job, written and folded, where its whole life writes some twenty: it would show in every measure of queues. A look at
- * the newest takes 2 to 5 ms, and only where somebody has the list open.
+ * Runs are counted exactly, by a line beside each of their transitions (run_count.h). A job is pushed, claimed and ended in statements
+ * that do it for hundreds at once: a line for each of these would show in every measure of queues. A look at the newest takes 2 to 7 ms,
+ * and only where somebody has the list open.
  */
 #pragma once
 
