@@ -78,8 +78,8 @@ static void ignore_notice(void *context UNUSED, const PGresult *res UNUSED)
 
 /*
  * Settings of the session. Transactions that write must be READ COMMITTED: what stands after the locks has to see what
- * their former holders committed. One that only reads takes no locks, and all of it sees one moment. synchronous_commit is pinned to what was found (and judged), so that a later
- * reload cannot weaken it.
+ * their former holders committed. One that only reads takes no locks, and all of it sees one moment.
+ * synchronous_commit is pinned to what was found (and judged), so that a later reload cannot weaken it.
  *
  * A table of the session's own is looked for last: none can stand in the way of one of ours. hapax.schema is where a
  * migration looks for what is there (migrate.c); what comes after it in the path may be another store.

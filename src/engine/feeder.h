@@ -1,7 +1,8 @@
 /*
  * The feeder: finds what is due and has it begun, each thing at most once at a time on this node, a bounded number of them.
- * Jobs, runs and what retention lets go are fed by one each. A part of the engine that is a feeder, and what its work needs besides,
- * is one block of memory which begins with the feeder (feeder_new()): engine.c starts, closes and frees all of these alike.
+ * Each row of feeds[] (engine.c) is fed by one, and so is each kind that retention lets go. A part of the engine that
+ * is a feeder, and what its work needs besides, is one block of memory which begins with the feeder (feeder_new()):
+ * engine.c starts, closes and frees all of these alike.
  *
  *   watch (flow/due_watch.h) ─ ids ─▶ begin() for each that is not under way here … feeder_ended() ─▶ watch again
  *
@@ -96,11 +97,20 @@ void feeder_offer(struct feeder *feeder, int64_t subject);
 /* From any thread: from now on nothing new is begun; what is under way goes on. Takes NULL. */
 void feeder_close(struct feeder *feeder);
 bool feeder_is_closed(struct feeder *feeder);
-/* What could not be begun, or held, may still be due: it is not reached for again at once, whatever the reason. Otherwise 0. */
+/*
+ * How long something rests that ended with this code: what could not be begun, or is held, may still be due. 0: not at
+ * all.
+ */
 int64_t feeder_rest_ms(enum hx_code code);
-/* What cannot be begun is tried again and again: worth a line is that there is any. True: this is the one for a while. */
+/*
+ * What cannot be begun is tried again and again, and one line of the log now and then is enough. True: it is time for
+ * one.
+ */
 bool feeder_may_tell(struct feeder *feeder);
-/* From any thread. rest_ms: it is not begun again before so long, although it may be due; always the same, or 0. */
+/*
+ * From any thread. rest_ms: for so long it is not begun again, although it may be due; a feeder gives 0, or always the
+ * same.
+ */
 void feeder_ended(struct feeder *feeder, int64_t subject, int64_t rest_ms);
 
 /* Something under way that is one task after another: memory of its own, which begins with this. */

@@ -33,12 +33,12 @@ struct keyring {
 	/* Under the mutex. */
 	struct monitor monitor;
 	bool stopping;
-	bool stale; /* what is known was asked for, and is past KEYRING_RENEW_MS */
+	bool stale; /* somebody has asked, and what is known is older than KEYRING_RENEW_MS */
 	bool lost;  /* the last reading failed, and that was told */
 	size_t waiting_n;
 	struct keyring_question *waiting;
 	struct keys *keys;
-	struct mono_time read_at; /* before the reading began that they are of, or that has found nothing new */
+	struct mono_time read_at; /* a moment before the last reading began, also if that has found nothing new */
 	int64_t store_ms;         /* what the store's clock said then */
 };
 

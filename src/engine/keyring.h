@@ -45,9 +45,9 @@ struct keyring_options {
 /* Who is this? The caller's memory, which stays where it is until it is answered. */
 struct keyring_question {
 	struct slice key; /* .n 0: none was given */
-	bool is_session; /* that is the text of a session of it (engine/session.h); where there are no keys yet it is nothing */
+	bool is_session; /* `key` is the text of a session (session.h); while there are no keys yet it counts as none */
 	bool last_known_will_do; /* if the store cannot be read, what was read last is believed, however old */
-	bool store_lost;         /* then that is believed at once: a store that is silent would be waited for */
+	bool store_lost;         /* with the former: believed at once, since a silent store would be waited for */
 	struct arena *arena;     /* for the texts of the answer; the caller leaves it alone meanwhile */
 	/* In the keyring's thread, for one that keyring_ask() has kept. */
 	void (*answered)(struct keyring_question *question);

@@ -69,7 +69,10 @@ static inline bool run_start_may_find(const struct run_start *start)
 	return start->spec.key.p || start->spec.singleton;
 }
 
-/* A singleton is located first: two lines that ask who it is might mean two. The codes are those of run_found(). */
+/*
+ * A singleton is located first: two lines that each ask which run it is might find two. The codes are those of
+ * run_found().
+ */
 static inline bool run_start_must_locate(const struct run_start *start)
 {
 	return start->spec.singleton && !start->there;

@@ -272,10 +272,10 @@ static void take_found(struct batch_hand *h, const struct answer *answer)
 	take_item(h, answer, &answer->result->rows[0]);
 }
 
-/* One that is not there may also be another's by now. */
+/* If the start is not found, it was not written, or the item is another's by now. */
 TASK_LOOKED_UP(take_hand_looked_up, struct batch_hand, rest_a_moment, take_found, take_first);
 
-/* False: the call was never begun, and all is said. */
+/* False: the call was never begun, and not_begun() has dealt with that. */
 static bool was_begun(struct batch_hand *h, const struct answer *answer)
 {
 	if (answer->outcome == ACT_CLAIM_LOST) {

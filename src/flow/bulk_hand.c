@@ -212,7 +212,10 @@ static bool hand_asks_unit(const struct bulk_hand *h)
 	return ask.kind == ASK_COMMIT;
 }
 
-/* The verb goes on by units alone: one that waits for something (a definition that is being brought) is begun again later. */
+/*
+ * The verb goes on as long as it asks for units. One that waits for something else (a definition that is being
+ * brought) begins again later.
+ */
 static void hand_go(struct bulk_hand *h, const struct answer *answer)
 {
 	h->verb.task.kind->take(&h->verb.task, answer);
@@ -305,7 +308,10 @@ static bool may_pass(enum hx_code code)
 	       code == HX_CONFIG_ERROR || code == HX_CONCURRENCY_ERROR || code == HX_NO_MEMORY || code == HX_STOPPING;
 }
 
-/* With HX_OK: was the item's result written with it? Else it was so already, or somebody else has done the item. */
+/*
+ * With HX_OK: was the item's result written in the verb's unit? If not, it was so already, or somebody else has done
+ * the item.
+ */
 static bool hand_told(const struct bulk_hand *h)
 {
 	const struct run_verb *run = &h->verb.run;
@@ -320,12 +326,12 @@ static bool hand_told(const struct bulk_hand *h)
 	}
 }
 
-/* Was it refused since it is not what it was when it was looked at? (A run is looked at by the verb itself.) */
+/* Was it refused because it has changed since it was looked at? (A run is looked at by the verb itself.) */
 static bool hand_has_changed(const struct bulk_hand *h, enum hx_code code)
 {
 	bool lost = code == HX_CONCURRENCY_ERROR || code == HX_STALE_FENCE;
 
-	if (code && hand_of(h) == WHERE_ENTITY)               /* whose step tells first that it cannot be */
+	if (code && hand_of(h) == WHERE_ENTITY)               /* whose step says first that its status does not fit */
 		lost |= h->verb.entity.version != h->version; /* mutant: bulk-told-of-another -> ; */
 	return lost && hand_of(h) != WHERE_RUN;
 }

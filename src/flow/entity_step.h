@@ -35,6 +35,7 @@
  *  E7  The caller always learns what the action itself said: a release that is lost or fails does not hide it.
  *  E8  A caller who hears HX_STORE_UNAVAILABLE has left no call written down that was never made, for others to take for one in
  *      doubt: where that cannot be known, it is HX_OUTCOME_UNKNOWN. (A claim's is left to its time.)
+ *  E9  What a step saves in the entity's data is written with its transition, or not at all.
  *  E10 A slot of the action's limits (call_limit.h) is taken in the unit of the claim, and gone with the unit that ends the claim or parks
  *      it for a person, whoever does. Who finds it full has done nothing, and is told so (HX_LIMITED): a caller stands in no line.
  */

@@ -425,7 +425,7 @@ static void take_next(struct function_claim *c, const struct answer *answer)
 	task_go(&c->task, CLAIM_SLEEPING);
 }
 
-/* What a worker that has it in memory knows; 0: nothing that counts. */
+/* Up to which seq a worker that has the run in memory knows its journal; 0: it has to begin from the first entry. */
 static int64_t known_seq(const struct function_claim_request *rq, const struct function_row *row)
 {
 	int64_t seq = warm_seq(rq, row->subject);
@@ -433,7 +433,10 @@ static int64_t known_seq(const struct function_claim_request *rq, const struct f
 	return seq >= row->cold_seq && seq <= row->seq ? seq : 0;
 }
 
-/* What has lapsed since, and is another's or nobody's, is not told; what verbs have done to it meanwhile is. */
+/*
+ * A turn whose lease was over meanwhile, and that is another's or nobody's now, is not handed out. One that a verb has
+ * changed is.
+ */
 static bool is_still_claimed(const struct function_claim *c, size_t claimed_n, const struct function_row *row)
 {
 	for (size_t i = 0; i < claimed_n; i++)

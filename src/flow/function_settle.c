@@ -365,7 +365,7 @@ static void rest_unowned(struct function_work *w, bool cancelling)
 		w->step_status = w->held.p ? NULL : RUN_STEP_UNKNOWN;
 }
 
-/* Nobody has the turn: what was to be tried again later never is. */
+/* Nobody has the turn: steps that were to be tried again later are dropped. */
 static void drop_tries(struct function_work *w)
 {
 	for (size_t i = 0; i < w->n; i++)
@@ -374,9 +374,10 @@ static void drop_tries(struct function_work *w)
 }
 
 /*
- * Is it the turn of a child to be undone? Then nobody else's: the function rests until the last one that stands is CANCELLED. Which that is,
- * and what is owed after it, is known to a decision that has read it so and has changed nothing of it; another leaves it to whoever looks.
- * What is in doubt comes first: it says what is owed.
+ * Is a child to be undone next? Then nothing else is: the function rests until the last child that stands is
+ * CANCELLED. Which one that is, and which compensations come before it, was read with the function, and is true as
+ * long as this decision has changed nothing. If it has, the function is due at once, and whoever looks decides. What
+ * is in doubt comes first: it says which compensations there are.
  */
 static bool undoes_children(struct function_work *w)
 {

@@ -312,7 +312,10 @@ static bool take_about(struct function_work *w, const struct function_request *r
 	return put_new(w, rq, c, ids, now);
 }
 
-/* What makes the journal grow, but for the word that a step has not been done: a turn can always be ended. */
+/*
+ * Does the journal grow: by a new entry, or by what one puts out? That a step was not done can be said always, or no
+ * turn could be ended.
+ */
 static bool grows(const struct function_work *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -353,7 +356,10 @@ static bool take_changes(struct function_work *w, const struct function_request 
 
 /* ---- the end of the turn ---- */
 
-/* It is under way; or nobody knows what became of it, and whoever would end the whole run is the one to find out. */
+/*
+ * Does this entry keep the turn open? One that is under way does. So does an unknown one, if the run is to end: that
+ * worker has to find out.
+ */
 static bool keeps_open(const struct function_entry *e, enum function_end_state end)
 {
 	bool last = end == END_COMPLETED || end == END_UNDONE;
@@ -370,7 +376,10 @@ static bool has_held(const struct function_work *w)
 	return false;
 }
 
-/* With a step that is held for a person it is not over: when that is resolved, a worker comes to the same end once more. */
+/*
+ * While a step is held for a person the run is not over. When that is resolved, a worker comes to the same end once
+ * more.
+ */
 static void complete(struct function_work *w, const struct function_end *end)
 {
 	if (has_held(w)) /* mutant: completed-in-doubt -> if (0) */

@@ -84,7 +84,7 @@ static enum hx_code verb_resume(struct run_verb *v)
 	return HX_OK;
 }
 
-/* All its tries are before it, under another key: its failure was definite. */
+/* new_key: its failure was definite, so the tries so far do not count, and the next one has another key. */
 static void begin_anew(struct function_work *w, struct function_entry *e, bool new_key)
 {
 	e->redo += new_key;
@@ -136,7 +136,7 @@ static enum hx_code verb_retry(struct run_verb *v)
 	w->lapses = 0;
 	w->clears_error = !stands(w, RUN_CANCELLING);
 	w->failed_at = -1;
-	w->cold_seq = w->seq + 1; /* whoever had ended it has to begin from the journal, though it may be as it was */
+	w->cold_seq = w->seq + 1; /* who has it in memory begins from the journal, changed or not */
 	w->awaits = slice_of(NULL, 0);
 	if (!stands(w, RUN_CANCELLING))
 		w->to = RUN_PENDING;
@@ -399,7 +399,7 @@ static bool heed_parent(struct run_verb *v)
 	return false;
 }
 
-/* What leads nowhere is a write all the same where a parent asked for it: its word is noted as heard. */
+/* A verb that changes nothing is written all the same if it is the word of a parent: that it was heard is noted. */
 static void go_write(struct run_verb *v, const struct answer *answer, bool unchanged)
 {
 	v->stamp = flow_stamp(answer);

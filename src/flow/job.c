@@ -454,7 +454,10 @@ static void claim_lost(struct job_run *j, const struct answer *answer)
 		task_end(&j->task, HX_CLAIM_FAILED);
 }
 
-/* In its end, as a slot of any number: so all that stand there go on, too. */
+/*
+ * The unit that ends it leaves this line as if it gave back a slot without a bound: so all that stand there go on,
+ * too.
+ */
 static void leave_line(struct job_run *j, int64_t line)
 {
 	if (line)

@@ -232,7 +232,7 @@ static void run_brood_begin(struct run_drive *d, const struct answer *answer, co
 		brood->rows = slice_of(NULL, 0);
 		fail_with(d, answer, step, &err);
 	} else {
-		/* One that is not there yet: so it is due at once. */
+		/* Counts one that is not made yet: as fewer are open than the run waits for, it is due at once. */
 		rest_for(d, answer, step, open + made + (more || made < n));
 	}
 }

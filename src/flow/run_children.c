@@ -41,9 +41,10 @@ DB_STMT(stmt_histories, "run_children_histories", "itit", "",
 	" FROM hx_run k JOIN hx_subject s ON s.id = k.subject" OF_STEP FROM_N);
 
 /*
- * What is a verb is found by the word itself (run_asked_source), and shifts the status as every verb does. To fail is for whoever
- * drives it: one that rests is due, and a holder's next move is lost (struct stride). Who rests is told by the row itself: of other rows
- * a statement of PostgreSQL that had to wait sees what was there before.
+ * Every word but `fail` is carried out as a verb, by whoever finds it (run_asked_source). `fail` is for who drives the
+ * child: one that rests is made due, and one that is held loses its next move (struct stride). Whether it rests is
+ * asked of this very row: of all other rows a statement of PostgreSQL that had to wait for a lock sees what was there
+ * before.
  */
 #define ASK                                                                                                            \
 	"UPDATE hx_run SET asked = ?2, child = 'open', due_at = CASE WHEN ?2 = 'fail' AND (due_at IS NOT NULL"             \
@@ -62,7 +63,7 @@ DB_STMT(stmt_ask_all, "run_children_ask_all", "it", "",
 #define UNHEARD CHILD_UNHEARD("?2") /* mutant: cancel-unheard -> #define UNHEARD "1 = 0" */
 DB_STMT(stmt_ended, "run_child_ended", "it", "", "UPDATE hx_run SET " CHILD_SEEN("?2", UNHEARD) "{from} WHERE subject = ?1");
 
-/* Whose child it is says its row: a restart may have passed it on. */
+/* Its row says who its parent is: a restart may have given the child to another run. */
 #define PARENT_ROW "{from} WHERE subject = (SELECT c.parent FROM hx_run c WHERE c.subject = ?1)"
 DB_STMT(stmt_tell, "run_child_tells", "i", "",
 	"UPDATE hx_run SET due_at = CASE WHEN awaits = 'child' AND definition_version > 0"
@@ -96,8 +97,9 @@ DB_STMT(stmt_no_more, "run_children_guard", "i", "i",
 );
 
 /*
- * What the index of the ended ones has, in its own words; the two of one state that are furthest apart. Not min() and max(): without
- * statistics PostgreSQL takes these of all rows there are, and a map with 10,000 children is looked at every 64 of them.
+ * In the words of the index of those that have ended: of each state the first and the last. Not by min() and max():
+ * without statistics PostgreSQL goes through all rows for these, and a map with 10,000 children is looked at once for
+ * each slice of them.
  */
 #define ENDED(how) KIDS " AND k.child <> 'open' AND k.child = '" how "'"
 #define FIRST_OF(rows) "(SELECT k.parent_n" rows " ORDER BY k.parent_n LIMIT 1)"

@@ -191,8 +191,7 @@ static void run_drive_take_read(struct run_drive *d, const struct answer *answer
 	} else if (!d->holding && d->row.owned && !d->row.past) {
 		task_end(&d->task, HX_CLAIM_FAILED);
 	} else if (!d->holding && !d->row.owned && (!d->row.due_at || d->row.due_at > d->row.now)) {
-		task_end(&d->task,
-			 HX_OK); /* somebody was first and has left it waiting: saying so once more would be a change */
+		task_end(&d->task, HX_OK); /* somebody was first, and has left it waiting: nothing is to be written */
 	} else if (!d->holding && is_left(d)) { /* mutant: left-run-taken -> } else if (0) { */
 		return;
 	} else if (!d->holding && wants_event(d)) {
@@ -347,7 +346,7 @@ static void is_not_made(struct run_drive *d, const struct answer *answer UNUSED)
 
 TASK_LOOKED_UP(take_found, struct run_drive, rest_finding, is_made, is_not_made);
 
-/* Nothing of the move is there: a limit was the last word. */
+/* Was the move lost to a limit that is full? Then nothing of it is there. */
 static bool was_full(struct run_drive *d, const struct answer *answer)
 {
 	struct unit unit;
@@ -386,7 +385,7 @@ static void sql_refused(struct run_drive *d, const struct answer *answer)
 		d->outcome = ACT_INVALID;
 		d->output = slice_str(unit.lines[answer->result->line].stmt->name);
 	} else {
-		/* Out of time is not out of order: another day it may do. */
+		/* Out of time is no fault of the statement: at another time it may do. */
 		d->outcome = answer->result->error.code == HX_ACTION_FAILED ? ACT_FAILED : ACT_FAILED_FOR_GOOD;
 		d->output = arena_copy(d->arena, slice_str(answer->result->error.detail));
 	}
@@ -478,7 +477,7 @@ static void run_drive_take_probed(struct run_drive *d, const struct answer *answ
 	run_drive_take_acted(d, &told);
 }
 
-/* A lost answer is no harm: it is due until it stands in line, and standing there twice is standing there. */
+/* A lost answer does no harm: the run is due until it stands in line, and to stand there twice is the same as once. */
 static void take_line(struct run_drive *d, const struct answer *answer)
 {
 	enum unit_verdict verdict = answer->result->verdict;

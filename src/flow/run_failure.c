@@ -38,7 +38,7 @@ void plan_reckon_with_time(struct run_drive *d, const struct answer *answer)
 	if (move->write != RUN_WRITES_REST || held || strcmp(move->to, RUN_PAUSED) == 0 ||
 	    strcmp(move->to, RUN_CANCELLING) == 0)
 		return;
-	/* Once it is over, whoever is waited for ends the wait. */
+	/* When that time is over already, only what the run waits for makes it due. */
 	if (d->row.times_out_at <= plan_now_ms(d, answer))
 		return;
 	if (!move->due_at || move->due_at > d->row.times_out_at)

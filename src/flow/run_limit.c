@@ -121,7 +121,10 @@ int64_t run_line_after(const struct run_drive *d)
 	return d->action ? d->act.name : 0;
 }
 
-/* Takes what the call needs that it begins; if that is full, nothing of the move has happened. */
+/*
+ * Takes what the limits of the call want that the move begins. If one of them is full, nothing of the move has
+ * happened.
+ */
 static void add_action(const struct run_drive *d, struct unit *unit)
 {
 	const int64_t run = d->row.subject, op = d->stamp.op;
@@ -136,7 +139,10 @@ static void add_action(const struct run_drive *d, struct unit *unit)
 	}
 }
 
-/* Where it stood or what it held before, and does not go on with. */
+/*
+ * Leaves the line in which the run stood before, or gives back the slot that it held, unless it goes on with that very
+ * one.
+ */
 static void leave_action(const struct run_drive *d, struct unit *unit, int64_t goes_on_with)
 {
 	struct slot before = run_line_of(&d->row, d->policy);
@@ -149,7 +155,7 @@ static void leave_action(const struct run_drive *d, struct unit *unit, int64_t g
 
 /* ---- its moves ---- */
 
-/* Goes it on to hold the run, or is a worker to? */
+/* Is the run held after this move: by this node, or by a worker that has its job? */
 static bool keeps_slot(const struct run_drive *d)
 {
 	return d->move.keeps || d->move.job;
@@ -171,7 +177,7 @@ static void add_slot(const struct run_drive *d, struct unit *unit)
 		slot_take(unit, &d->slot, d->row.subject, d->stamp.at.ms);
 }
 
-/* The first move of a run, whatever it does but fail or put it off. */
+/* Does the run begin with this move? With its first one, unless that fails the run or puts it off. */
 static bool begins(const struct run_drive *d)
 {
 	return d->rate.name && !d->holding && !d->fails && strcmp(d->move.to, RUN_FAILED) != 0;
@@ -199,7 +205,10 @@ void run_add_slot(const struct run_drive *d, struct unit *unit)
 	add_action(d, unit);
 }
 
-/* What is the user's may take its time: nobody waits for it. If it is full then, nothing of it has happened. */
+/*
+ * Statements of the user's may take long. A move that has some locks and takes its slot after them, so that nobody
+ * waits for that lock meanwhile. If the slot is full by then, nothing of the move has happened.
+ */
 void run_end_slot(const struct run_drive *d, struct unit *unit)
 {
 	bool changes = d->slot.name && (takes_slot(d) || !keeps_slot(d));
@@ -215,7 +224,10 @@ void run_end_slot(const struct run_drive *d, struct unit *unit)
 		rate_line(unit, &d->act_rate, d->row.subject, d->stamp.at.ms);
 }
 
-/* It waits for one of them, and has nothing of the others: not what it was woken for, nor what its job that is done had left it. */
+/*
+ * It stands in one line, of the limit that was full (d->full), and leaves all others: also the one that it was woken
+ * from, and the slot that a job which is done has left it.
+ */
 void run_build_line(const struct run_drive *d, struct unit *unit)
 {
 	int64_t run = d->row.subject, version = d->row.version, out = d->row.times_out_at, at = d->stamp.at.ms;

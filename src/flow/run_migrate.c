@@ -224,7 +224,7 @@ static bool take_passed(struct walk *w, struct member *member)
 	return true;
 }
 
-/* Of which nobody may change what it is; NULL: none. */
+/* Why this run, or part, may not be migrated now; NULL: it may. */
 static const char *under_way(const struct member *member)
 {
 	const struct db_value *cells = member->cells;

@@ -180,7 +180,10 @@ static void begin_act(struct run_drive *d, const struct action *action)
 	d->action = action;
 }
 
-/* What is in doubt stays so, and the next attempt has its place in the line: who takes over a run is no exception to a rate. */
+/*
+ * What is in doubt stays so. The next attempt waits in the line of the rate like any other: a takeover is no
+ * exception.
+ */
 static void queue_in_doubt(struct run_drive *d, const struct answer *answer)
 {
 	d->move.due_at = answer->now.ms;
@@ -204,8 +207,9 @@ static void let_go_before(struct run_drive *d, const struct answer *answer)
 }
 
 /*
- * The action is full, as was just found, and somebody holds the run: we, or one whose time is over. What is done is recorded, and the run
- * is let go, since who waits holds nothing. It is due at once; whoever takes it up stands in line with it.
+ * A limit of the action is full, as was just found, and the run is held: by us, or by a holder whose time is over.
+ * What is done is recorded, and the run is let go, since who waits holds nothing. It is due at once; whoever takes it
+ * up puts it into the line.
  */
 static bool stands_back(struct run_drive *d, const struct answer *answer)
 {

@@ -20,7 +20,7 @@
 
 /* ---- outcomes ---- */
 
-/* Whoever carries on finds nothing begun after what this move records. */
+/* What was under way has ended, this move records it, and nothing else is begun: so nothing is in doubt. */
 static void rest_paused(struct run_drive *d)
 {
 	d->move.doubt = false;
@@ -38,7 +38,7 @@ static void continue_after(struct run_drive *d, const struct answer *answer)
 		plan_steps(d, answer);
 }
 
-/* Tries that are over, of a compensation: the run stays CANCELLING until a person has it tried again, or resolves it. */
+/* No attempt of a compensation is left: the run stays CANCELLING until a person has it tried again, or resolves it. */
 static void give_up_undo(struct run_drive *d, struct slice message, bool doubt)
 {
 	plan_hold(d, doubt ? "OUTCOME_UNKNOWN" : "ACTION_FAILED", message);

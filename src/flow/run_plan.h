@@ -47,7 +47,7 @@ static inline int64_t plan_started_at(const struct run_drive *d, const struct an
 void plan_rest(struct run_drive *d, const char *to);
 /* What is known about the current step stays as it is; nothing but the due time goes. */
 void plan_rest_unchanged(struct run_drive *d, bool doubt);
-/* Looked at too early, by whatever chance: it rests on, to the same moment. */
+/* It was looked at too early, for whatever reason: it rests on, until the same moment. */
 void plan_rest_on(struct run_drive *d);
 void plan_fail(struct run_drive *d, const char *code, struct slice message, const struct run_step *step);
 /* For a person: what the step did is not known, and nothing may be tried any more. */
@@ -75,7 +75,7 @@ void plan_go_on(struct run_drive *d);
 /* ---- run_steps.c ---- */
 
 void plan_steps(struct run_drive *d, const struct answer *answer);
-/* Not there in time: it is passed over (true), or the move has ended with that. */
+/* What the step waits for has not come in time. True: the step is passed over; false: the move has ended with that. */
 bool plan_timed_out(struct run_drive *d, const struct answer *answer, const struct run_step *step, int64_t started);
 
 /* ---- run_brood.c ---- */

@@ -9,7 +9,10 @@
 
 #define TOLD_WITHIN_MS 1000 /* mostly much sooner, and that makes it due */
 
-/* A task that long ago filled its memory lets go, and is taken up with a new one; so does one of a node that stops, by another. */
+/*
+ * A run whose task has filled half of its memory is let go, and taken up again by a task with fresh memory. So is one
+ * whose node is about to stop: another node takes it up.
+ */
 static bool lets_go(struct run_drive *d, const struct answer *answer)
 {
 	bool full = d->arena->used_bytes >= d->arena->max_bytes / 2;
@@ -52,7 +55,7 @@ static void rest_at(struct run_drive *d, const struct run_step *step, int64_t st
 	plan_rest(d, RUN_WAITING);
 }
 
-/* What an expression without a value ends has been begun, for whoever looks at it. */
+/* A step that fails because an expression has no value is shown as begun: with an attempt, and a time. */
 static void fails_at_once(struct run_drive *d, int64_t started)
 {
 	d->move.attempt = 1;
@@ -202,7 +205,10 @@ static bool may_end_now(const struct run_step *step)
 	return step->type != RUN_TASK || !action_is_outside(step->action);
 }
 
-/* It is to be cancelled, and is about to be told: it begins nothing more, and is looked at again. True: the move has ended with it. */
+/*
+ * A run above this one is being cancelled, and its word is on its way: nothing is begun, and it looks again. True: the
+ * move has ended so.
+ */
 static bool is_about_to_be_told(struct run_drive *d, const struct answer *answer)
 {
 	if (!d->row.stopped) /* mutant: goes-on-under-cancel -> if (1) */
@@ -215,7 +221,10 @@ static bool is_about_to_be_told(struct run_drive *d, const struct answer *answer
 	return true;
 }
 
-/* Nothing more is begun, whatever comes next. True: that is so, and the move has ended with it. */
+/*
+ * Its time is over, or its parent has told it to fail: no next step is begun. True: so it is, and the move has ended
+ * with that.
+ */
 static bool stops_here(struct run_drive *d, const struct answer *answer, const struct run_step *step)
 {
 	bool told_to = d->row.asked.p && slice_is(d->row.asked, CHILD_ASKED_FAIL);

@@ -53,7 +53,10 @@ static bool undo_standing(struct run_drive *d, const struct answer *answer)
 	return d->left_standing;
 }
 
-/* What needs no call: a compensation inside, or the children of a step. Its marker comes last. True: on to the next. */
+/*
+ * Undoes a step without a call: by statements in this unit, or by its children. The marker comes last. True: on to the
+ * next step.
+ */
 static bool undo_here(struct run_drive *d, const struct answer *answer, const struct run_done *done)
 {
 	const struct action *action = done->step->compensate;

@@ -29,7 +29,7 @@ static bool leads(const struct run_verb *v, const char *to)
 			 slice_str(to));
 }
 
-/* Should it stand in line for a slot, or have been woken for one: that is for another. */
+/* The run leaves the line in which it stands. If it was woken for a slot, that is for the next in line. */
 static void leave_line(struct run_verb *v)
 {
 	v->slot = run_limit_of(&v->row, v->rq->policy, v->arena); /* mutant: line-not-left */
@@ -160,7 +160,7 @@ static void decide_resume(struct run_verb *v, const struct answer *answer)
 
 static void decide_retry(struct run_verb *v, const struct answer *answer)
 {
-	/* Not the word of the step that failed before all this, which goes along while the run is undone. */
+	/* Has a compensation failed? (The row may still have the words of the step that failed before all this.) */
 	bool undo_failed = v->row.undo >= 0 && !v->row.owned && slice_is(v->row.step_status, RUN_STEP_FAILED) &&
 			   slice_is(v->row.awaits, RUN_AWAITS_PERSON);
 
@@ -207,8 +207,8 @@ static bool is_called(const struct run_step *step, struct slice name)
 }
 
 /*
- * A step of a part is meant: the verb is that part's, which is another run, if it stands there. True: it was found, and is read;
- * or it was not, and that is told.
+ * The name may be that of a step of a part. A part is a run of its own, so the verb is for that one, if it stands at
+ * this step. True: the part was found, and is read next; or there is none, and the verb has ended with that.
  */
 static bool goes_to_part(struct run_verb *v, const struct answer *answer, unsigned line)
 {

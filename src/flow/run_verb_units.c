@@ -92,8 +92,8 @@ void verb_build_read(const struct run_verb *v, struct unit *unit)
 }
 
 /*
- * Changes the status and nothing of the claim. To cancel or pause a run that somebody holds, status and owner are enough to
- * know, unless somebody wants to know the version; so a run that moves fast is not faster than its callers.
+ * Changes the status and nothing of the claim. To cancel or pause a run that somebody holds, its status is guard
+ * enough, unless the caller names a version: a run that moves fast would always be ahead of its callers.
  */
 static void build_shift(const struct run_verb *v, struct unit *unit, bool settles)
 {
@@ -102,7 +102,7 @@ static void build_shift(const struct run_verb *v, struct unit *unit, bool settle
 	/* Which line it leaves depends on its input, which others replace as well; what goes along tells its version. */
 	bool unheld = v->kind == RUN_DEBOUNCE && !v->slot.name && !v->rq->along;
 
-	/* What goes along may ask for more of it (flow/bulk_hand.h). */
+	/* Lines that go along may rely on the version that was read (flow/bulk_hand.h). */
 	any &= !v->rq->along; /* mutant: bulk-of-any-version */
 	subject_shift(unit, &v->stamp, &move, any ? 0 : unheld ? SHIFT_UNHELD : v->row.version, settles);
 	run_count_changed_of(unit, v->subject, move.from, move.to);

@@ -46,8 +46,10 @@ DB_STMT(stmt_name, "search_name", "tit", "i",
 #define AFTER_DOWN " WHERE f.subject < ?8"
 #define FIRST_OF " LIMIT " SEARCH_SLICE_SQL
 
-/* What is counted and shown is what is not expired; a slice may come out shorter for it, and is not the last one then: so the
- * attributes of what expires go with it, in the same unit. */
+/*
+ * Only what is not expired is counted and shown. Where something is left out of a slice it comes out shorter, as if it
+ * were the last one; so the attributes of what expires are deleted in the same unit.
+ */
 #define WALKS_OF(name, columns, joins, table, base)                                                                    \
 	DB_STMT(name##_walk_up, #name "_walk_up", "tittiti", FOUND_OUT, WALKED(columns, joins, ENTRIES_UP) BY_VALUE);         \
 	DB_STMT(name##_walk_down, #name "_walk_down", "tittiti", FOUND_OUT, WALKED(columns, joins, ENTRIES_DOWN) BY_VALUE_DOWN); \

@@ -61,8 +61,8 @@ DB_STMT(stmt_step_out, "slot_step_out", "ii", "",
 DB_STMT_DROP(stmt_forget, "slot_forget", "hx_slot", "holder");
 
 /*
- * As many as there are slots free, SLOT_WAKES_MAX at most: where a limit is raised or gone that very many wait for, each of them lets go in
- * its turn, and would look through all that are left.
+ * As many as there are free slots, at most SLOT_WAKES_MAX. If a limit that very many wait for is raised or removed,
+ * each that is woken wakes others in its turn; without that bound each would look through all that are left.
  */
 #define WAKES                                                                                                          \
 	"(SELECT CASE WHEN f.n > 100 THEN 100 WHEN f.n > 0 THEN f.n ELSE 0 END FROM (SELECT ?2 - " HELD ") AS n) f)"
@@ -94,8 +94,8 @@ STMTS(stmt_look, "slot_look", "ii", LOOK);
 	"EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1 AND s.owner IS NULL"
 
 /*
- * Nobody but the first has to look, and whoever looks is in the way of those that were woken: ten of a line look at a time, the further back
- * the later.
+ * Only the first in line has to look, and who looks is in the way of those that were woken. So ten of a line look at a
+ * time, and who stands further back looks later.
  */
 #define LOOKS "(hx_now_ms() + ?3 + (SELECT count(*) FROM (SELECT 1 FROM hx_slot b WHERE b.name = ?5 AND b.held = 0 AND b.holder < ?1 LIMIT 1000)" \
 	" AS before) / 10 * 10000)"
@@ -235,7 +235,10 @@ static void wake_in(struct unit *unit, const struct slot *slot, int of)
 		 db_int(SLOT_LOOK_FIRST_MS)); /* mutant: slot-look-late -> db_int(SLOT_LOOK_MS)); */
 }
 
-/* In the line of an action that may be more than there is room for; who comes too late stands there as before. */
+/*
+ * In the line of an action stand runs and jobs, so more may be woken than there is room for. Who comes too late stands
+ * there as before.
+ */
 static void wake_first(struct unit *unit, const struct slot *slot)
 {
 	if (slot->of != SLOT_OF_JOB) {
@@ -398,7 +401,10 @@ struct bounds bounds_of(const struct limits *limits, const char *const kinds[2],
 	return b;
 }
 
-/* Another definition counts by another key, or has no such limit: where it stood by the former one it waits for nothing any more. */
+/*
+ * Another version of the definition may count under another key, or have no limit: the holder leaves all lines but
+ * these two.
+ */
 static void leave_others(struct unit *unit, int64_t holder, int64_t slot, int64_t rate)
 {
 	UNIT_ADD(unit, UNIT_ANY, &stmt_leave_others, db_int(holder), db_int(slot), db_int(rate));
@@ -416,7 +422,7 @@ void bounds_take(struct unit *unit, const struct bounds *bounds, int64_t holder,
 	}
 }
 
-/* It stands in one line at a time: who waits for its time has no place in that of the slot, nor the other way round. */
+/* A job stands in one line at a time: who waits for the rate leaves the line of the slot, and the other way round. */
 void bounds_wait_jobs(struct unit *unit, const struct bounds *bounds, int64_t full, const struct slot_waiter *waiters,
 		      size_t n, int64_t at_ms)
 {

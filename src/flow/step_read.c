@@ -78,7 +78,7 @@ static bool can_be_called(struct entity_step *s)
 	return false;
 }
 
-/* It is told to whoever brings it as soon as it is asked for. */
+/* To have asked for that version is enough to have it brought. The entity is read again after AWAIT_MS. */
 static void await_definition(struct entity_step *s, const struct answer *answer)
 {
 	s->asked = mono_add_ms(answer->mono, AWAIT_MS);
@@ -90,7 +90,7 @@ static void await_definition(struct entity_step *s, const struct answer *answer)
 			"made it is not known here (yet)");
 }
 
-/* The claim was, to somebody who has moved the entity since it was read; asked once. */
+/* Was the claim lost to somebody who has moved the entity since it was read? May be asked once. */
 static bool lost_for_good(struct entity_step *s)
 {
 	bool lost = s->lost_version && s->lost_version != s->version;

@@ -50,7 +50,7 @@ static struct entity_sent step_units_call_of(const struct entity_step *s)
 	};
 }
 
-/* A person who says what became of it, or a janitor who has looked: else it is the step's own doing. */
+/* Who has decided what became of the step: a person, or a janitor. Empty: the step itself. */
 static struct slice decided_by(const struct entity_step *s)
 {
 	if (s->rq->mode == STEP_RECOVER)
@@ -93,7 +93,10 @@ static void leave_slot(const struct entity_step *s, struct unit *unit)
 	slot_release(unit, &s->bounds.slot, s->subject); /* mutant: step-keeps-its-slot -> ; */
 }
 
-/* Their own row was moved by somebody while it was claimed. Whoever follows that ends the claim, and its slot with it. */
+/*
+ * A row in the user's own table was moved by somebody while it was claimed. The step that finds it so ends that claim,
+ * and its slot with it.
+ */
 static void end_former_claim(const struct entity_step *s, struct unit *unit)
 {
 	if (s->over_claim)

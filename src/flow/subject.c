@@ -7,12 +7,12 @@
 #include "flow/slot.h"
 #include "flow/subject_change.h"
 
-/* After a change of status in the same unit: the row as it has just become. */
+/* The history row of a change of status in the same unit: the subject's row as it is after that. */
 #define AS_IT_IS                                                                                                       \
 	INTO_HISTORY " SELECT id, seq, ?2, status, version, fence, op, ?3, updated_at, head FROM hx_subject{join}"     \
 		     " WHERE id = ?1"
 const struct db_stmt subject_history = {.name = "subject_history", .sql = AS_IT_IS, .in = "itt", .out = ""};
-/* Of one that is new: PostgreSQL has written it already. */
+/* The same for the first row of a new subject. On PostgreSQL its creation has written that already. */
 DB_STMT(stmt_first, "subject_first", "itt", "", AS_IT_IS, .pg_sql = "");
 
 const struct db_stmt subject_told = {
@@ -86,7 +86,10 @@ DB_STMT(stmt_take_over, "subject_take_over", "ttiiitii", "ii",
 #define HELD_FOR                                                                                                       \
 	", owner = CASE WHEN ?9 > 0 THEN ?6 END, until = CASE WHEN ?9 > 0 THEN hx_now_ms() + ?9 END, doubt = ?10"
 
-/* ?11: it has a parent, and who writes knows what that has asked of it (CHILD_TOLD). Else who is to fail loses, and reads again. */
+/*
+ * ?11: CHILD_TOLD if the writer has read that its parent wants it to fail. Otherwise a run that is to fail loses here,
+ * and is read again.
+ */
 #define UNLESS_TO_FAIL                                                                                                 \
 	" AND (?11 = 2 OR NOT EXISTS (SELECT 1 FROM hx_run r WHERE r.subject = ?7 AND r.asked = 'fail'))" /* mutant: child-goes-on -> " AND ?11 > 0" */
 

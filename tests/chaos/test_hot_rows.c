@@ -1,9 +1,9 @@
 /*
  * Two nodes (real processes) write the same few hot rows on PostgreSQL, for five seconds, or with HAPAX_SOAK a
- * minute. They have different numbers of lanes, so that their batches overlap in every way.
+ * minute. They have different numbers of lanes, so that their groups overlap in every way.
  *
  * What must come out: for every subject, version = 1 + what the two nodes acknowledged for it, with a history to
- * match; and every deadlock that PostgreSQL saw was met by a batch that was run again and counted.
+ * match; and every deadlock that PostgreSQL saw was met by a group that was run again and counted.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
  * Credits of one account, explored: the same credit twice, another amount under its key, another key, a balance near its
- * limit; on several nodes or in one batch, with crashes, failed commits, and answers that are lost while their commit lands,
- * vanishes or stays open.
+ * limit; on several nodes or in one group, with crashes, failed commits, and answers that are lost while their commit
+ * lands, vanishes or stays open.
  *
  * Besides the invariants of invariant.h, after every edge:
  *  A1  The balance is the sum of the ledger and within its limits.
