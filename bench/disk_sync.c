@@ -1,7 +1,7 @@
 /*
  * disk_sync FILE SECONDS : how often the disk takes 4 KiB at the end of a file and promises to keep them.
  *
- * Prints fdatasync()s per second. No transaction of any store on this disk can be quicker than that; a batch
+ * Prints fdatasync()s per second. No transaction of any store on this disk can be quicker than that; a group
  * shares one.
  */
 #include <fcntl.h>

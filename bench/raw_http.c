@@ -4,7 +4,7 @@
  *
  * Nothing of the engine is in here. One thread speaks HTTP on epoll, one carries the requests out: it takes all that
  * have come, writes a gate record for each in one transaction (with `entity` also the three rows that make an entity),
- * syncs, and hands them back; what came meanwhile is the next batch. FILE is a
+ * syncs, and hands them back; what came meanwhile is the next group. FILE is a
  * store that `hapax db migrate` has made.
  *
  * Prints "ready" and the port when it listens; ends with SIGTERM.

@@ -1,11 +1,11 @@
 /*
- * What kill_writer shows of itself while it runs, in a page of memory that outlives it: how far the batch is that
+ * What kill_writer shows of itself while it runs, in a page of memory that outlives it: how far the group is that
  * it is writing, and how many transitions it has acknowledged.
  *
- *   QUIET ── the first row of a batch is written ──▶ WROTE ── COMMIT ──▶ COMMITTING ── COMMIT has returned ──▶ QUIET
+ *   QUIET ── the first row of a group is written ──▶ WROTE ── COMMIT ──▶ COMMITTING ── COMMIT has returned ──▶ QUIET
  *
  * Whoever dies in WROTE or COMMITTING dies between a unit's first write and its acknowledgement. (So does whoever
- * dies after the COMMIT and before the last acknowledgement of the batch; that is not told apart from QUIET.)
+ * dies after the COMMIT and before the last acknowledgement of the group; that is not told apart from QUIET.)
  */
 #ifndef HX_TESTS_CHAOS_KILL_PAGE_H
 #define HX_TESTS_CHAOS_KILL_PAGE_H

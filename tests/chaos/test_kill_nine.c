@@ -1,7 +1,7 @@
 /*
  * kill -9 of a writing process, KILLS times, on one SQLite file that lives through all of it.
  *
- *   start kill_writer ─▶ wait until it has acknowledged some ─▶ (aimed: and is inside of a batch) ─▶ SIGKILL
+ *   start kill_writer ─▶ wait until it has acknowledged some ─▶ (aimed: and is inside of a group) ─▶ SIGKILL
  *          ▲                                                                                          │
  *          └── every subject is whole, every acknowledged transition is in its history ◀── reopen ◀───┘
  *
@@ -240,7 +240,7 @@ static void await(const struct chaos *c, pid_t writer, bool (*holds)(const struc
 	}
 }
 
-/* Three of four kills are aimed into a batch: after its first row, or into its commit. True: it died there. */
+/* Three of four kills are aimed into a group: after its first row, or into its commit. True: it died there. */
 static bool live_and_die(struct chaos *c, int life)
 {
 	pid_t writer;

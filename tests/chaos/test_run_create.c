@@ -1,5 +1,5 @@
 /*
- * Fifty clients create a run with one and the same key at the same moment, a hundred times over, on SQLite and on two nodes
+ * Fifty clients create a run with one and the same key at the same moment, ROUNDS times over, on SQLite and on two nodes
  * with one PostgreSQL: one of them is told 201 and created:true, all others 200 and created:false, and all of them the
  * same id. Then the run is there once, and its step was done once.
  */

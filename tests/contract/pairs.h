@@ -191,7 +191,7 @@ struct pair {
 	struct player player[2];
 };
 
-/* The units of a pair on fresh subjects. Without a twin the batch is in row form. */
+/* The units of a pair on fresh subjects. Without a twin the group is in row form. */
 struct meeting {
 	bool has_twin[2];
 	int64_t ids[2]; /* what they meet on */

@@ -11,7 +11,7 @@
 
 /* ---- failures ---- */
 
-/* Runs a batch in which one unit's data is refused, and looks that nothing of it has happened. */
+/* Runs a group in which one unit's data is refused, and looks that nothing of it has happened. */
 static void assert_refused_whole(struct session *s)
 {
 	assert_int_equal(session_run(s), HX_DATA_ERROR);
@@ -98,7 +98,7 @@ static void a_statement_that_cannot_be_prepared_is_our_mistake(void **state)
 	assert_int_equal(item_count(s), 0);
 }
 
-/* A batch fails in its first statement; the others were not prepared either, and are later. */
+/* A group fails in its first statement; the others were not prepared either, and are later. */
 static void statements_behind_a_failure_are_prepared_later(void **state)
 {
 	struct session *s = *state;

@@ -379,7 +379,7 @@ static void two_units_of_a_subject_are_a_mistake(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-/* Two connections, each with batches of all the rows in opposite orders: the locks sort them. */
+/* Two connections, each with groups of all the rows in opposite orders: the locks sort them. */
 struct crosser {
 	struct session *session;
 	bool backwards;

@@ -1,5 +1,5 @@
 /*
- * Random batches run in set form on PostgreSQL and in row form on SQLite must give the same verdicts, the same rows
+ * Random groups run in set form on PostgreSQL and in row form on SQLite must give the same verdicts, the same rows
  * and the same tables, hashes included. The stores' clocks are not compared: leases lie a day ahead or behind, and
  * of a claim's end only none, live or past counts.
  *
@@ -81,7 +81,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* ---- making a batch ---- */
+/* ---- making a group ---- */
 
 static void shuffle(size_t order[], size_t n)
 {
@@ -99,7 +99,7 @@ static int64_t believed(int64_t truth)
 	return draw(5) ? truth : truth - 1 + 2 * (int64_t)draw(2);
 }
 
-/* Those of other tables come after a verdict, and two of one batch may never both get there. */
+/* Those of other tables come after a verdict, and two of one group may never both get there. */
 static bool comes_in_numbers(const struct db_stmt *stmt)
 {
 	return strncmp(stmt->name, "gate_", 5) == 0 ||
@@ -139,7 +139,7 @@ static int64_t draw_run(size_t place)
 	return world.runs[place];
 }
 
-/* The same units into both sessions. Each takes one or two subjects, or a run, that no other unit of the batch has. */
+/* The same units into both sessions. Each takes one or two subjects, or a run, that no other unit of the group has. */
 static void make_batch(void)
 {
 	size_t order[SUBJECTS], run_order[RUNS], taken = 0, runs_taken = 0, n = 1 + draw(UNITS_MAX);

@@ -147,7 +147,7 @@ static struct sim_scenario claim_apart = {
 	.bounds = {.lapses = 2, .crashes = 1, .lost_answers = 1, .failures = 1},
 };
 
-/* The same on one node: their units share batches, and a crash takes them all. */
+/* The same on one node: their units share groups, and a crash takes them all. */
 static struct sim_scenario claim_together = {
 	.name = "two callers and a janitor on one node",
 	.subjects_n = 1,

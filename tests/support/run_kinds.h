@@ -19,7 +19,7 @@
 
 typedef void kind_build(struct unit *unit, const struct kind_args *args);
 
-/* For fixtures, and random batches. */
+/* For fixtures, and random groups. */
 kind_build run_make_order, run_make_await, run_make_sign, run_make_parcel;
 kind_build run_make_narrow, run_make_beside, run_make_family;
 kind_build

@@ -62,12 +62,12 @@ struct unit_kind {
 	bool touches_two;
 	enum kind_of of;
 	bool believes; /* of a gate record: the token counts */
-	bool alone;    /* it meets rows that it does not name: no other unit may be in its batch */
+	bool alone;    /* it meets rows that it does not name: no other unit may be in its group */
 	/* Is this (side_outcome) no answer? Nothing was changed, and the task asks again. NULL: it always is one. */
 	bool (*asks_again)(const char *outcome);
-	bool variant;   /* differs from another kind in its numbers only: for random batches, not for pairs */
-	bool seldom;    /* it stops a run, which random batches are to see further than that */
-	bool own_clock; /* on SQLite it goes by the time that its task is told: for pairs, not for random batches */
+	bool variant;   /* differs from another kind in its numbers only: for random groups, not for pairs */
+	bool seldom;    /* it stops a run, which random groups are to see further than that */
+	bool own_clock; /* on SQLite it goes by the time that its task is told: for pairs, not for random groups */
 };
 
 extern const struct unit_kind unit_kinds[];
@@ -202,7 +202,7 @@ static inline bool fixture_is_batch(enum fixture fixture)
 	return fixture_of(fixture) == OF_BATCH;
 }
 unsigned fixture_steps_n(enum fixture fixture);
-/* The step-th unit that leads there. Each is a batch of its own, built when those before it are in the store. */
+/* The step-th unit that leads there. Each is a group of its own, built when those before it are in the store. */
 void fixture_step(enum fixture fixture, unsigned step, int64_t subject, struct db *db, const struct unit_result *read,
 		  struct unit *unit);
 

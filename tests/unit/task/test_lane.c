@@ -1,4 +1,4 @@
-/* A real lane: answers, batches, back-pressure, and the stop. Actions and wakes: test_lane_actions.c. */
+/* A real lane: answers, groups, back-pressure, and the stop. Actions and wakes: test_lane_actions.c. */
 #include <poll.h>
 
 #include "base/bell.h"
@@ -81,7 +81,7 @@ static void of_many_who_saw_the_same_version_one_wins(void **state)
 	}
 }
 
-/* ---- batches ---- */
+/* ---- groups ---- */
 
 static void what_waits_together_is_committed_together(void **state)
 {
@@ -95,7 +95,7 @@ static void what_waits_together_is_committed_together(void **state)
 		struct lane_stats before;
 
 		hold_lane(party.lane, &holder);
-		before = party_stats(); /* the holder's own batch is done */
+		before = party_stats(); /* the holder's own group is done */
 		for (size_t i = 0; i < loads[load].n; i++) {
 			caller_move(&callers[i], 1, /* version= */ 1 + (int64_t)load);
 			submit(party.lane, &callers[i]);

@@ -290,7 +290,7 @@ static void a_watch_is_woken_by_the_change_itself(void **state)
 	assert_int_equal(callers[10].code, HX_WRONG_STATUS);
 }
 
-/* The read and the change are in one batch, the read first: the wake comes before the task has gone to sleep. */
+/* The read and the change are in one group, the read first: the wake comes before the task has gone to sleep. */
 static void a_wake_between_the_read_and_the_sleep_is_not_lost(void **state)
 {
 	party_start(kind_of(state), 100);

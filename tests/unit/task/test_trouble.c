@@ -39,7 +39,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A batch of n units that all begin with this statement and end like this. */
+/* A group of n units that all begin with this statement and end like this. */
 static int64_t touched = 11;
 
 static void note(const struct db_stmt *stmt, size_t n, enum hx_code code, const char *detail)
