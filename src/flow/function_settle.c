@@ -375,9 +375,9 @@ static void drop_tries(struct function_work *w)
 
 /*
  * Is a child to be undone next? Then nothing else is: the function rests until the last child that stands is
- * CANCELLED. Which one that is, and which compensations come before it, was read with the function, and is true as
- * long as this decision has changed nothing. If it has, the function is due at once, and whoever looks decides. What
- * is in doubt comes first: it says which compensations there are.
+ * CANCELLED. Which one that is, and whether a compensation that stands after it in the journal is owed first, was read
+ * with the function, and is true as long as this decision has changed nothing. If it has, the function is due at once,
+ * and whoever looks decides. What is in doubt comes first: it says what is owed.
  */
 static bool undoes_children(struct function_work *w)
 {
