@@ -60,8 +60,9 @@ def migrate_under_kills(dir, store, service, runs, to):
 		for run in runs:
 			parts = hapax.json("GET", f"{RUNS}?parent={run}", status=200)["items"]
 			assert show(hapax, run)["definitionVersion"] == to and {p["definitionVersion"] for p in parts} == {to}, (run, parts)
-			reasons = [row["reason"] for row in hapax.json("GET", f"{RUNS}/{run}/history?limit=500", status=200)["items"] if row.get("reason")]
-			assert len(reasons) == 1 and reasons[0].endswith(f"to version {to}"), reasons
+			reasons = [row.get("reason") or "" for row in hapax.json("GET", f"{RUNS}/{run}/history?limit=500", status=200)["items"]]
+			migrated = [reason for reason in reasons if reason.startswith("migrated ")]
+			assert len(migrated) == 1 and migrated[0].endswith(f"to version {to}"), reasons
 
 
 def keys(service, path):

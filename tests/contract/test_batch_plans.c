@@ -127,6 +127,8 @@ static int look_at(struct unit *unit, const char *what)
 	for (unsigned i = 0; i < unit->lines_n; i++) {
 		const struct unit_line *line = &unit->lines[i];
 
+		if (stmt_is_empty(line->stmt, world.postgres ? STMT_POSTGRES_ROW : STMT_SQLITE))
+			continue;
 		bad += look_at_line(line->stmt, explained(line->stmt), line->params_n, line->params, what);
 	}
 	world.db->driver->rollback(world.db);
