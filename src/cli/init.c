@@ -172,6 +172,7 @@ static enum hx_code write_files(const struct project *p, struct hx_error *err)
 	enum hx_code code = HX_OK;
 
 	for (const char *const *path = p->kind->files; *path && !code; path++) {
+		ASSERT(text < texts + p->kind->texts->whole); /* else the Makefile packs fewer files */
 		code = write_file(p, *path, text, err);
 		text += strlen(text) + 1;
 	}

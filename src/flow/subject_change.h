@@ -31,12 +31,13 @@
 	"INSERT INTO hx_history (subject, seq, from_status, to_status, version, fence, op, node, at, hash" more ")"
 #define INTO_HISTORY_WORKER INTO_HISTORY_AND(", worker") /* of a claim by one */
 
-/* The same of PostgreSQL, with their first rows of history: `new` is NEW_SUBJECT() of each of them. */
-#define MAKE_SUBJECTS(new, node, from)                                                                                                                                          \
-	"WITH made (id, kind, status, version, op, fence, at, seq, head, node) AS (" new ", " node from "),"                                                                    \
-											 " subjects AS (" INTO_SUBJECT                                                          \
-											 " SELECT id, kind, status, version, op, fence, at, seq, head FROM made) " INTO_HISTORY \
-											 " SELECT id, seq, '', status, version, fence, op, node, at, head FROM made"
+/* On PostgreSQL new subjects are written with their first rows of history: `new` is NEW_SUBJECT() of each of them. */
+/* clang-format off */
+#define MAKE_SUBJECTS(new, node, from) \
+	"WITH made (id, kind, status, version, op, fence, at, seq, head, node) AS (" new ", " node from ")," \
+	" subjects AS (" INTO_SUBJECT " SELECT id, kind, status, version, op, fence, at, seq, head FROM made) " \
+	INTO_HISTORY " SELECT id, seq, '', status, version, fence, op, node, at, head FROM made"
+/* clang-format on */
 
 /* Both forms of a change of status: the set form writes the history row too, from what the change returns. The columns are the
  * first ones of subject_told. */
