@@ -89,7 +89,7 @@ static int echo(void *context, const struct service_call *call, char *body, size
 	(void)context;
 	for (size_t i = 0; i < sizeof moody / sizeof *moody; i++)
 		if (strcmp(call->path, moody[i]) == 0)
-			status = statuses[mood];
+			status = statuses[atomic_load(&mood)]; /* as an index alone gcc would read it plainly */
 	snprintf(body, bytes,
 		 status == 200 ? "{\"outcome\":\"unknown\",\"you\":{\"sent\":\"%s\"}}" : "you sent: Authorization: %s",
 		 call->authorization);
