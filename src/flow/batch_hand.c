@@ -344,7 +344,7 @@ static void take_lost(struct batch_hand *h, const struct answer *answer)
 
 static void item_ended(struct batch_hand *h, const struct answer *answer UNUSED)
 {
-	h->late = h->task.at == HAND_RECORDING;
+	h->late = h->task.at == HAND_RECORDING; /* mutant: late-success-counted -> ; */
 	batch_hand_go_on(h);
 }
 

@@ -145,8 +145,8 @@ DB_STMT(stmt_settle, "item_settle", "iiiti", "",
 DB_STMT(stmt_late, "item_late", "iitii", "",
 	SET_ITEM("late = ?3", "?4")
 	" AND late IS NULL" /* mutant: late-twice */
-	" AND (decision = 'cancelled' OR status = 'FAILED')"
-	" AND NOT (status = 'SUCCEEDED' AND attempt = ?5)" /* this very end was not lost */
+	" AND (decision = 'cancelled' OR status = 'FAILED')" /* mutant: late-of-a-good-one */
+	" AND NOT (status = 'SUCCEEDED' AND attempt = ?5)" /* mutant: late-though-landed -> " AND ?5 = ?5" */
 );
 
 DB_STMT(stmt_doubt, "item_doubt", "iiii", "",

@@ -187,7 +187,7 @@ void job_redrive(struct unit *unit, const struct stamp *stamp, struct slice work
 void job_redrive_at(struct unit *unit, const struct stamp *stamp, struct slice workspace, int64_t subject,
 		    int64_t version)
 {
-	subject_is_at(unit, subject, version);
+	subject_is_at(unit, subject, version); /* mutant: redrive-of-another -> ; */
 	job_redrive(unit, stamp, workspace, subject);
 }
 

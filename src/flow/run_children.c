@@ -49,7 +49,9 @@ DB_STMT(stmt_histories, "run_children_histories", "itit", "",
 #define ASK                                                                                                            \
 	"UPDATE hx_run SET asked = ?2, child = 'open', due_at = CASE WHEN ?2 = 'fail' AND (due_at IS NOT NULL"             \
 	" OR awaits LIKE 'event %' OR awaits LIKE 'approval %' OR awaits = 'child') THEN hx_now_ms() ELSE due_at END"      \
-	" WHERE parent = ?1 AND (asked IS NULL OR asked NOT IN (?2, 'cancelling'))"                                       \
+	" WHERE parent = ?1"                                                                                               \
+	" AND coalesce(asked, '') <> ?2" /* mutant: asked-once-more */                                                     \
+	" AND coalesce(asked, '') <> 'cancelling'" /* mutant: heard-asked-anew */                                          \
 	" AND CASE ?2 WHEN 'cancel' THEN child <> 'cancelled' WHEN 'retry' THEN child = 'failed' ELSE child = 'open' END"
 
 DB_STMT(stmt_ask, "run_children_ask", "ittii", "",
@@ -181,7 +183,7 @@ void run_children_make(struct unit *unit, const struct stamp *stamp, const struc
 	if (brood->described)
 		attributes_of_children(unit, parent->subject, brood->step->name, brood->from);
 	if (brood->step->joins_any && brood->from == 0)
-		UNIT_ADD(unit, UNIT_ANY, &stmt_no_winner, subject);
+		UNIT_ADD(unit, UNIT_ANY, &stmt_no_winner, subject); /* mutant: winner-of-another-step -> ; */
 	unit_wake(unit, RUN_TOPIC);
 }
 
@@ -300,6 +302,9 @@ bool run_kids_take(const struct unit_result *result, const struct run_step *step
 		.bytes = db_cell(counts, 0, 4)->i,
 		.standing = number_or(db_cell(counts, 0, 5), -1),
 	};
+	/* Who has won an earlier step is there until the first branches of this one are made. */
+	if (ret_kids->begun == 0)
+		ret_kids->winner = -1; /* mutant: won-without-branches -> ; */
 	for (size_t i = rows->n; i-- > 0;) {
 		struct run_kid *kid = arena_alloc(arena, sizeof *kid);
 

@@ -4,6 +4,7 @@
  */
 #include "contract/batches.h"
 #include "flow/page.h"
+#include "support/must_hold.h"
 
 /* ---- start ---- */
 
@@ -245,7 +246,7 @@ static void a_success_is_one_of_the_key(void **state_)
 	assert_int_equal(settle(&old, 3, 1), UNIT_LOST); /* given back */
 	assert_int_equal(settle(&old, 4, 2), UNIT_LOST); /* a later attempt than there was */
 	assert_string_equal(counts(hold.subject), "5 of 5 begun, +3 -1 ?0 a0 c0, charged 11 refunded 0 late 0");
-	assert_int_equal(late(&old, 2, 1), UNIT_LOST);
+	MUST_HOLD(late(&old, 2, 1) == UNIT_LOST, "what a good item has made, or one that may be, is deleted as late");
 	/* FAILED and given back: late, with a job that deletes what it has made. */
 	assert_int_equal(late(&old, 3, 1), UNIT_WON);
 	assert_string_equal(see(hold.subject, 3),
@@ -253,7 +254,7 @@ static void a_success_is_one_of_the_key(void **state_)
 	assert_int_equal(jobs_n(), 1);
 	assert_int_equal(late(&old, 3, 1), UNIT_LOST); /* it is known */
 	assert_int_equal(jobs_n(), 1);
-	assert_int_equal(late(&old, 4, 1), UNIT_LOST); /* neither cancelled nor failed */
+	MUST_HOLD(late(&old, 4, 1) == UNIT_LOST, "what a good item has made, or one that may be, is deleted as late");
 }
 
 static void what_was_done_after_the_refund_is_recorded_once(void **state_)
@@ -275,7 +276,7 @@ static void what_was_done_after_the_refund_is_recorded_once(void **state_)
 	assert_string_equal(see(hold.subject, 0),
 			    "UNKNOWN cancelled, charged 1 of 1, attempt 1/0, fence 1 late \"late\"");
 	assert_int_equal(late(&hold, 0, 1), UNIT_LOST);
-	assert_int_equal(late(&hold, 1, 1), UNIT_LOST); /* this very end had landed: nothing is late */
+	MUST_HOLD(late(&hold, 1, 1) == UNIT_LOST, "a success that had landed, and was lost to nobody, is told as late");
 	assert_int_equal(jobs_n(), 1);
 	assert_int_equal(balance(), 100);
 }

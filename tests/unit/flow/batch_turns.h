@@ -29,6 +29,7 @@ static struct {
 	bool overrun;                       /* and that call's lease is lost */
 	unsigned fail_commits;              /* this many further units have their answer lost, and landed */
 	bool crashed;                       /* the script said so: the tenure is gone, and its lease lasts */
+	unsigned late_n;                    /* hands that said that their success came too late */
 } fixture;
 
 static inline const struct batch_machine *machine_of(const void *context, struct slice workflow, int64_t version)
@@ -302,6 +303,7 @@ static inline enum hx_code hold_of(struct world *w, const struct batch_hold *hol
 				arena_release(&arena);
 				return HX_STOPPING;
 			}
+			fixture.late_n += turn.hand.late;
 			batch_tenure_worked(&tenure, &turn.hand);
 			break;
 		case TURN_CLEAN:

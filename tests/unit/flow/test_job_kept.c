@@ -170,6 +170,27 @@ static void a_redrive_tells_missing_from_not_parked(void **state)
 	assert_int_equal(redrive("default", of_run), UNIT_LOST);
 }
 
+/* Whoever redrives it has looked at it: parked for something else since, it is to be looked at again. */
+static void a_redrive_is_of_what_was_seen(void **state)
+{
+	int64_t id = claimed(), version;
+	struct stamp stamp;
+
+	(void)state;
+	assert_int_equal(fail_for_good(id, 1, slice_str("no")), HX_OK);
+	(void)desk_begin(&w);
+	subject_read(&w.unit, id);
+	assert_int_equal(desk_run(&w), UNIT_WON);
+	version = db_cell(&w.result.rows[0], 0, 1)->i;
+	stamp = desk_begin(&w);
+	job_redrive_at(&w.unit, &stamp, DEFAULT, id, version - 1);
+	MUST_HOLD(desk_run(&w) == UNIT_LOST,
+		  "a job is redriven that has been done and parked again since it was looked at");
+	stamp = desk_begin(&w);
+	job_redrive_at(&w.unit, &stamp, DEFAULT, id, version);
+	assert_int_equal(desk_run(&w), UNIT_WON);
+}
+
 static void lists_show_what_the_api_tells(void **state)
 {
 	struct job_push_item item = {
@@ -329,6 +350,7 @@ int main(int argc, char **argv)
 		TEST(a_run_takes_its_job_back),
 		TEST(a_job_that_is_taken_away_leaves_no_slot),
 		TEST(a_redrive_tells_missing_from_not_parked),
+		TEST(a_redrive_is_of_what_was_seen),
 		TEST(lists_show_what_the_api_tells),
 		TEST(only_after_effects_are_the_engines),
 		TEST(retention_lets_completed_jobs_go),

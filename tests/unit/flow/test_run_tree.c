@@ -90,6 +90,72 @@ static void test_an_unheard_cancel_stands(void **state)
 	MUST_HOLD(world_int(w, 0, 0), "a cancel is forgotten by a child that came to its end first");
 }
 
+static bool is_so(struct world *w, const struct db_stmt *stmt)
+{
+	unit_init(&w->unit, 0);
+	unit_add(&w->unit, UNIT_ANY, stmt, 0, NULL);
+	assert_int_equal(world_run(w), UNIT_WON);
+	return db_cell(&w->result.rows[0], 0, 0)->i;
+}
+
+static void ask(struct world *w, const char *word)
+{
+	static const struct run_step step = {.name = "p"};
+	const struct run_asking asking = {&step, word, /* only= */ -1, /* but= */ -1};
+
+	unit_init(&w->unit, 0);
+	run_children_ask(&w->unit, 77, &asking);
+	assert_int_equal(world_run(w), UNIT_WON);
+}
+
+/* A parent looks whenever one of its children has ended, and asks the others again. */
+static void test_what_was_asked_is_not_asked_again(void **state)
+{
+	static const struct db_stmt stmt_rests = {.name = "test_rests",
+						  .sql = "SELECT due_at IS NULL FROM hx_run WHERE parent = 77",
+						  .in = "",
+						  .out = "i"};
+	static const struct db_stmt stmt_has_heard = {
+		.name = "test_has_heard",
+		.sql = "SELECT asked = 'cancelling' FROM hx_run WHERE parent = 77",
+		.in = "",
+		.out = "i"};
+	struct world *w = *state;
+
+	begin(w, LEAF("a"));
+	sql(w, "UPDATE hx_run SET asked = 'fail', awaits = 'child', due_at = NULL WHERE parent = 77");
+	ask(w, "fail");
+	MUST_HOLD(is_so(w, &stmt_rests), "who was told to fail, and waits for its own children, is driven for nothing");
+	sql(w, "UPDATE hx_run SET asked = 'cancelling' WHERE parent = 77");
+	ask(w, "cancel");
+	MUST_HOLD(is_so(w, &stmt_has_heard), "who has heard a cancel is told so again");
+}
+
+/* Paused, or let go, where the step is about to begin: who has won the one before it has not won this one, which has no branches yet. */
+static void test_each_step_has_its_own_winner(void **state)
+{
+	static const struct db_stmt stmt_branches = {.name = "test_branches",
+						     .sql = "SELECT count(*) = 2 FROM hx_run WHERE parent_step = 'p'",
+						     .in = "",
+						     .out = "i"};
+	static const struct db_stmt stmt_nobody = {.name = "test_nobody",
+						   .sql = "SELECT winner IS NULL FROM hx_run WHERE subject = 77",
+						   .in = "",
+						   .out = "i"};
+	struct world *w = *state;
+
+	define("'steps':[{'name':'n','type':'task','action':'nothing'},"
+	       "{'name':'p','type':'parallel','join':'any','branches':{'x':[" LEAF("a") "],'y':[" LEAF("b") "]}}]");
+	create(w, "{}");
+	sql(w, "UPDATE hx_run SET at_step = 1, winner = 1 WHERE subject = 77;"
+	       " INSERT INTO hx_run_step (run, position, status, attempt, output, started_at, completed_at)"
+	       " VALUES (77, 0, 'COMPLETED', 1, '{}', 1, 2)");
+	assert_int_equal(drive(w, ok), HX_OK);
+	MUST_HOLD(is_so(w, &stmt_branches),
+		  "a step is done by who has won an earlier one, and none of its branches was begun");
+	MUST_HOLD(is_so(w, &stmt_nobody), "a branch is cancelled for one that has won an earlier step");
+}
+
 static void test_a_grandchild_is_not_made(void **state)
 {
 	static const struct db_stmt stmt_made = {
@@ -146,9 +212,10 @@ static void test_all_above_are_held(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_child_under_a_cancel),     TEST(test_nothing_is_begun_under_a_cancel),
-		TEST(test_without_a_cancel_it_goes_on), TEST(test_an_unheard_cancel_stands),
-		TEST(test_a_grandchild_is_not_made),    TEST(test_all_above_are_held),
+		TEST(test_no_child_under_a_cancel),           TEST(test_nothing_is_begun_under_a_cancel),
+		TEST(test_without_a_cancel_it_goes_on),       TEST(test_an_unheard_cancel_stands),
+		TEST(test_a_grandchild_is_not_made),          TEST(test_all_above_are_held),
+		TEST(test_what_was_asked_is_not_asked_again), TEST(test_each_step_has_its_own_winner),
 	};
 
 	if (argc > 1)
