@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "db/migrate_fold.h"
+
 #define READ_BYTES_MAX (256u * MIGRATE_NUMBERS_MAX)
 #define PLAIN_LAST 8 /* the last number that gave tables plain names */
 #define NUMBER_LAST (MIGRATE_NUMBERS_MAX - 1)
@@ -230,6 +232,7 @@ static void add_pending(const struct db_driver *driver, enum migrate_part part, 
 		if (is_pending(&schema.texts[i], part, &status->done))
 			add_migration(&schema.texts[i], texts, &status->done, out);
 	free(texts);
+	migrate_fold(out);
 }
 
 static enum hx_code apply(struct db *db, enum migrate_part part, bool plain, const struct migrate_status *before,

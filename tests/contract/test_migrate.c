@@ -168,14 +168,21 @@ static const struct db_stmt stmt_describe_postgres = {
 	.out = "t",
 };
 
-static void describe(struct session *s, struct strbuf *out)
+/* To the letter. */
+static const struct db_stmt stmt_schema_sqlite = {
+	.name = "schema",
+	.sql = "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY name",
+	.in = "",
+	.out = "t",
+};
+
+static void describe(struct session *s, const struct db_stmt *on_sqlite, struct strbuf *out)
 {
 	struct unit *unit;
 
 	session_reset(s);
 	unit = session_unit(s);
-	unit_add(unit, UNIT_ANY, s->db->driver == &db_sqlite ? &stmt_describe_sqlite : &stmt_describe_postgres, 0,
-		 NULL);
+	unit_add(unit, UNIT_ANY, s->db->driver == &db_sqlite ? on_sqlite : &stmt_describe_postgres, 0, NULL);
 	session_must(s, session_run(s));
 	for (size_t i = 0; i < s->result[0].rows[0].n; i++) {
 		strbuf_add_slice(out, db_cell(&s->result[0].rows[0], i, 0)->s);
@@ -227,15 +234,55 @@ static void an_old_store_becomes_what_a_new_one_is(void **state)
 	session_must(s, migrate_run(s->db, &status, &s->err));
 	session_must(s, migrate_check(s->db, &s->err));
 	session_must(s, s->db->driver->script(s->db, "UPDATE hx_subject SET version = 2 WHERE id = 7", &s->err));
-	describe(s, &was_old);
+	describe(s, &stmt_describe_sqlite, &was_old);
 
 	assert_int_equal(set_up_another(&other), 0);
 	fresh = other;
 	session_must(fresh, migrate_run(fresh->db, &status, &fresh->err));
-	describe(fresh, &is_new);
+	describe(fresh, &stmt_describe_sqlite, &is_new);
 	assert_string_equal(was_old.p, is_new.p);
 	session_tear_down(&other);
 	strbuf_release(&was_old), strbuf_release(&is_new), strbuf_release(&sql);
+}
+
+/* One migration after the other, each as its file has it. */
+static void make_store_by_steps(struct session *s)
+{
+	const struct db_migration_text *m = s->db->driver == &db_sqlite ? db_schema_sqlite : db_schema_postgres;
+	char *all = packed_text(&db_schema_texts);
+
+	session_must(s, s->db->driver->script(s->db,
+					      "CREATE TABLE IF NOT EXISTS hx_schema_version"
+					      " (number INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+					      &s->err));
+	for (; m->number; m++)
+		if (m->number > 8)
+			session_must(s, s->db->driver->script(s->db, all + (m->base_at < 0 ? m->text_at : m->base_at),
+							      &s->err));
+	free(all);
+}
+
+static void columns_that_come_later_are_the_same_in_a_new_store(void **state)
+{
+	struct session *s = *state, *fresh;
+	struct migrate_status status;
+	struct strbuf by_steps, at_once;
+	void *other = NULL;
+
+	strbuf_init(&by_steps, 1u << 20);
+	strbuf_init(&at_once, 1u << 20);
+	make_store_by_steps(s);
+	describe(s, &stmt_schema_sqlite, &by_steps);
+	assert_int_equal(set_up_another(&other), 0);
+	fresh = other;
+	migrate_print(fresh->db->driver, &(struct migrate_status){0}, &at_once);
+	assert_null(strstr(at_once.p, "ADD COLUMN")); /* every table was made here, and none is renamed afterwards */
+	strbuf_reset(&at_once);
+	session_must(fresh, migrate_run(fresh->db, &status, &fresh->err));
+	describe(fresh, &stmt_schema_sqlite, &at_once);
+	assert_string_equal(by_steps.p, at_once.p);
+	session_tear_down(&other);
+	strbuf_release(&by_steps), strbuf_release(&at_once);
 }
 
 /* A database of the user's, with tables of his own that have the names ours once had. */
@@ -285,7 +332,7 @@ static struct CMUnitTest tests[] = {
 	TEST(a_migration_that_fails_leaves_nothing),  TEST(migrators_do_not_race),
 	TEST(the_printed_text_does_the_same),         TEST(nothing_is_written_where_nothing_is_to_be_done),
 	TEST(an_old_store_becomes_what_a_new_one_is), TEST(tables_of_the_user_are_not_in_the_way),
-	TEST(the_gate_makes_its_own_tables_alone),
+	TEST(the_gate_makes_its_own_tables_alone),    TEST(columns_that_come_later_are_the_same_in_a_new_store),
 };
 
 int main(void)
