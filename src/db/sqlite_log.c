@@ -10,12 +10,20 @@
 
 /* SQLite's own xWrite takes the last 17 bits of a length, and writes as much as they say. */
 #define GATHERED_BYTES_MAX (124u << 10)
+/*
+ * Zeros at a time. Commits of 24 KB into a new file, microseconds at the median and on average: without them 148 to 171, 152 to 172;
+ * with 256 KB 80, 97; with 1 MB 82, 117, and one in a hundred 2,600.
+ */
+#define AHEAD_BYTES (256 << 10)
+#define ZEROS_BYTES (64 << 10)
 
 struct sqlite_log {
 	sqlite3_io_methods methods; /* first: what the file points to */
 	const sqlite3_io_methods *below;
-	int failed;       /* why what is held could not be written */
-	sqlite3_int64 at; /* where in the file */
+	int failed;          /* why what is held could not be written */
+	sqlite3_int64 there; /* up to here the file was written before */
+	sqlite3_int64 end;   /* of what this transaction has written; 0: nothing since the last sync */
+	sqlite3_int64 at;    /* where in the file what is held belongs */
 	size_t n;
 	unsigned char bytes[GATHERED_BYTES_MAX];
 };
@@ -25,14 +33,35 @@ static struct sqlite_log *log_of(sqlite3_file *file)
 	return (struct sqlite_log *)file->pMethods;
 }
 
+/*
+ * After all of a commit was written, under the write lock: behind it there is nobody's frame. A commit that is large would outgrow the
+ * zeros at once, and does without. Where there is no room for them what comes next says so itself.
+ */
+static void write_ahead(sqlite3_file *file)
+{
+	static const unsigned char zeros[ZEROS_BYTES];
+	struct sqlite_log *log = log_of(file);
+	sqlite3_int64 end = log->end, grown = end - log->there;
+
+	log->end = 0;
+	if (grown <= 0)
+		return;
+	log->there = end;
+	while (grown <= ZEROS_BYTES && log->there < end + AHEAD_BYTES &&
+	       !log->below->xWrite(file, zeros, ZEROS_BYTES, log->there))
+		log->there += ZEROS_BYTES;
+}
+
 /* Once it has failed, nothing is tried again: SQLite was told that these pages are there, and goes by that. */
 static int write_out(sqlite3_file *file)
 {
 	struct sqlite_log *log = log_of(file);
 	int rc = log->failed;
 
-	if (log->n && !rc)
+	if (log->n && !rc) {
 		rc = log->below->xWrite(file, log->bytes, (int)log->n, log->at);
+		log->end = log->at + (sqlite3_int64)log->n;
+	}
 	if (!rc)
 		log->n = 0;
 	log->failed = rc; /* mutant: log-lost-and-on -> log->n = 0; */
@@ -47,8 +76,10 @@ static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64
 
 	if (rc)
 		return rc;
-	if ((size_t)n > GATHERED_BYTES_MAX)
+	if ((size_t)n > GATHERED_BYTES_MAX) {
+		log->end = at + n;
 		return log->below->xWrite(file, bytes, n, at);
+	}
 	if (!log->n)
 		log->at = at;
 	memcpy(log->bytes + log->n, bytes, (size_t)n);
@@ -70,14 +101,21 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
 	int rc = write_out(file);
 
-	return rc ? rc : log_of(file)->below->xTruncate(file, size);
+	if (!rc)
+		rc = log_of(file)->below->xTruncate(file, size);
+	if (!rc)
+		log_of(file)->there = size;
+	return rc;
 }
 
 static int log_sync(sqlite3_file *file, int flags)
 {
 	int rc = write_out(file); /* mutant: log-synced-unwritten -> int rc = SQLITE_OK; */
 
-	return rc ? rc : log_of(file)->below->xSync(file, flags);
+	if (rc)
+		return rc;
+	write_ahead(file);
+	return log_of(file)->below->xSync(file, flags);
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *ret_size)
@@ -97,7 +135,8 @@ static void drop(void *context)
 {
 	struct sqlite_log *log = context;
 
-	log->n = 0; /* mutant: log-dropped */
+	log->n = 0;   /* mutant: log-dropped */
+	log->end = 0; /* mutant: log-zeros-over-others */
 	log->failed = SQLITE_OK;
 }
 
@@ -124,6 +163,8 @@ struct sqlite_log *sqlite_log_gather(sqlite3 *handle)
 	if (!log)
 		return NULL;
 	log->below = file->pMethods;
+	if (log->below->xFileSize(file, &log->there))
+		log->there = 0;
 	drop(log);
 	log->at = 0;
 	log->methods = *log->below;

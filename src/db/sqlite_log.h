@@ -6,6 +6,10 @@
  *
  *   xWrite · xWrite · xWrite …  (gathered)  · xSync: write, sync
  *
+ * A file that grows costs a sync twice as much as one that only changes: its new size and place are written, too. So the file is
+ * some way ahead of the log, with zeros, which are no frames. This counts once around: a log that has been copied back begins at the
+ * front again, and the file stays.
+ *
  * Nobody misses what is gathered. With synchronous=FULL the last that a commit does with the log is to sync it, and only then are its
  * frames in the index that others read by (sqlite3WalFrames). A page that was written before the commit, because the cache was full,
  * is looked for by its own connection alone.

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -124,9 +126,97 @@ static void what_is_committed_is_in_the_file_in_few_pieces(void **state)
 		MUST_HOLD(sqlite_log_held(scene.log) == 0, "a commit is told while its frames are nowhere");
 		MUST_HOLD(unsynced == 0, "a commit is told before it is synced");
 		assert_true(syncs > syncs_before);
-		assert_true(writes - writes_before <= 3 + (unsigned)sizes[i] / 20);
+		assert_true(writes - writes_before <= 7 + (unsigned)sizes[i] / 20); /* four are zeros */
 		assert_int_equal(ask(scene.other, "SELECT count(*) FROM t"), all);
 		assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) FROM t"), all * 4000);
+	}
+	end(&scene);
+}
+
+static int64_t log_bytes(const struct scene *scene)
+{
+	char path[600];
+	struct stat about;
+
+	snprintf(path, sizeof path, "%s-wal", scene->path);
+	assert_int_equal(stat(path, &about), 0);
+	return about.st_size;
+}
+
+static void a_file_grows_in_large_steps(void **state)
+{
+	struct scene scene = begin();
+	unsigned steps = 0;
+	int64_t size, before = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++, before = size) {
+		assert_int_equal(put(scene.writer, 1), SQLITE_OK);
+		size = log_bytes(&scene);
+		steps += size != before;
+	}
+	assert_in_range(steps, 2, 10); /* 100 commits of at least 8 KB, a step for each 256 KB */
+	/* Not where a commit is larger than that: it would be written twice. */
+	assert_int_equal(put(scene.writer, 300), SQLITE_OK);
+	assert_in_range(log_bytes(&scene) - before, 1, 310 * (4096 + 24));
+	end(&scene);
+}
+
+/* What a crash leaves is read again, up to the zeros. */
+static void zeros_are_no_frames(void **state)
+{
+	struct scene scene = begin();
+	char copy[600];
+	sqlite3 *again;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(put(scene.writer, 1), SQLITE_OK);
+	snprintf(copy, sizeof copy, "cp %s %s-copy && cp %s-wal %s-copy-wal", scene.path, scene.path, scene.path,
+		 scene.path);
+	assert_int_equal(system(copy), 0);
+	snprintf(copy, sizeof copy, "%s-copy", scene.path);
+	again = open_one(copy);
+	assert_int_equal(ask(again, "SELECT sum(length(bytes)) FROM t"), 10 * 4000);
+	assert_int_equal(put(again, 3), SQLITE_OK);
+	assert_int_equal(sqlite3_close(again), SQLITE_OK);
+	unlink(copy);
+	end(&scene);
+}
+
+static void a_commit_does_not_fail_of_its_zeros(void **state)
+{
+	struct scene scene = begin();
+
+	(void)state;
+	fail_next = 2; /* the frames are the first */
+	assert_int_equal(put(scene.writer, 1), SQLITE_OK);
+	assert_int_equal(fail_next, 0);
+	assert_int_equal(unsynced, 0);
+	assert_int_equal(put(scene.writer, 1), SQLITE_OK);
+	assert_int_equal(ask(scene.other, "SELECT sum(length(bytes)) FROM t"), 2 * 4000);
+	end(&scene);
+}
+
+/* What was written for a transaction that is gone is the place of another program's frames; and a checkpoint syncs without the lock. */
+static void zeros_are_not_written_over_others(void **state)
+{
+	struct scene scene = begin();
+	int64_t all = 0;
+
+	(void)state;
+	run(scene.writer, "PRAGMA cache_size = 5");
+	for (int size = 35; size < 115;
+	     size += 5, all += 202) { /* some of these end shortly after where the file does */
+		run(scene.other, "PRAGMA wal_checkpoint(TRUNCATE)");
+		assert_int_equal(put(scene.writer, 2), SQLITE_OK);
+		run(scene.writer, "BEGIN");
+		assert_int_equal(put(scene.writer, size), SQLITE_OK);
+		run(scene.writer, "ROLLBACK");
+		assert_int_equal(put(scene.other, 200), SQLITE_OK);
+		run(scene.writer, "PRAGMA wal_checkpoint(PASSIVE)");
+		MUST_HOLD(ask(scene.writer, "SELECT sum(length(bytes)) FROM t") == (all + 202) * 4000,
+			  "what another program has committed is written over with zeros");
 	}
 	end(&scene);
 }
@@ -278,6 +368,10 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_committed_is_in_the_file_in_few_pieces),
+		cmocka_unit_test(a_file_grows_in_large_steps),
+		cmocka_unit_test(zeros_are_no_frames),
+		cmocka_unit_test(a_commit_does_not_fail_of_its_zeros),
+		cmocka_unit_test(zeros_are_not_written_over_others),
 		cmocka_unit_test(what_is_not_committed_yet_is_read_back),
 		cmocka_unit_test(what_cannot_be_written_is_not_written_later),
 		cmocka_unit_test(a_transaction_that_has_lost_pages_cannot_commit),
