@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "act/native.h"
+#include "db/sqlite_memory.h"
 #include "engine/engine.h"
 
 #define BENCH_DRAIN_MS 10000
@@ -52,6 +53,7 @@ static inline struct engine *bench_engine_new(const char *url, const char *workf
 	struct hx_error err;
 	struct arena arena;
 
+	sqlite_memory_own(); /* as in main.c */
 	config_init(&config);
 	log_init(&log, STDERR_FILENO, LOG_LEVEL_WARN, options.clock);
 	arena_init(&arena, 64u << 20);

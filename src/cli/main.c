@@ -3,13 +3,13 @@
  *
  * Results go to standard output, everything else to standard error. With --json an error is an object too.
  */
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/excerpt.h"
 #include "base/json_write.h"
 #include "cli/verb.h"
+#include "db/sqlite_memory.h"
 #include "model/nearest.h"
 
 #define WORDS_MAX 96
@@ -205,8 +205,7 @@ int main(int argc, char *argv[])
 	struct hx_error err = {0};
 	enum hx_code code;
 
-	/* Before SQLite is first used: it need not count its memory, under a lock, with every allocation. */
-	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite_memory_own();
 	code = main_run(argc, argv, &err);
 
 	if (code) {
