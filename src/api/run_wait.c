@@ -2,6 +2,7 @@
 #include "api/run_wait.h"
 
 #include "api/run_json.h"
+#include "base/json_write.h"
 
 #define ROW_BYTES_MAX (512u << 20)
 
@@ -11,9 +12,12 @@ void run_wait_wrap(const struct run_row *row, enum run_wait_wrap wrap, struct st
 {
 	strbuf_add_str(text, wrap == RUN_BARE ? "" : "{\"run\":");
 	run_json_add(row, text);
-	if (wrap != RUN_BARE)
-		strbuf_addf(text, ",\"created\":%s%s}", wrap == RUN_CREATED ? "true" : "false",
-			    wrap == RUN_WAS_THERE_WITH_OTHER_INPUT ? ",\"inputDiffers\":true" : "");
+	if (wrap == RUN_BARE)
+		return;
+	json_more_bool(text, "created", wrap == RUN_CREATED);
+	if (wrap == RUN_WAS_THERE_WITH_OTHER_INPUT)
+		json_more_bool(text, "inputDiffers", true);
+	strbuf_add_char(text, '}');
 }
 
 enum hx_code run_wait_show_started(struct run_start *start, const struct unit_result *result,

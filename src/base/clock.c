@@ -67,16 +67,22 @@ void wall_time_format(struct wall_time t, char text[WALL_TIME_TEXT_BYTES])
 	int64_t ms = t.ms < WALL_MS_MIN ? WALL_MS_MIN : t.ms > WALL_MS_MAX ? WALL_MS_MAX : t.ms;
 	int64_t fraction = ((ms % 1000) + 1000) % 1000;
 	time_t seconds = (time_t)((ms - fraction) / 1000);
+	/* Most times are written within the second of the one before. */
+	static _Thread_local time_t last = -1;
+	static _Thread_local char last_text[WALL_TIME_TEXT_BYTES] = "1969-12-31T23:59:59.000Z";
 	struct tm tm;
 
-	gmtime_r(&seconds, &tm);
-	memcpy(text, "0000-00-00T00:00:00.000Z", WALL_TIME_TEXT_BYTES);
-	put_digits(text, 4, tm.tm_year + 1900);
-	put_digits(text + 5, 2, tm.tm_mon + 1);
-	put_digits(text + 8, 2, tm.tm_mday);
-	put_digits(text + 11, 2, tm.tm_hour);
-	put_digits(text + 14, 2, tm.tm_min);
-	put_digits(text + 17, 2, tm.tm_sec);
+	if (seconds != last) {
+		last = seconds;
+		gmtime_r(&seconds, &tm);
+		put_digits(last_text, 4, tm.tm_year + 1900);
+		put_digits(last_text + 5, 2, tm.tm_mon + 1);
+		put_digits(last_text + 8, 2, tm.tm_mday);
+		put_digits(last_text + 11, 2, tm.tm_hour);
+		put_digits(last_text + 14, 2, tm.tm_min);
+		put_digits(last_text + 17, 2, tm.tm_sec);
+	}
+	memcpy(text, last_text, WALL_TIME_TEXT_BYTES);
 	put_digits(text + 20, 3, (int)fraction);
 }
 

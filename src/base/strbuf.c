@@ -30,7 +30,7 @@ void strbuf_reset(struct strbuf *sb)
 /* Room for need bytes in all, doubling so that appending stays linear, but never past the ceiling and its NUL. */
 static bool grow(struct strbuf *sb, size_t need)
 {
-	size_t capacity = sb->capacity ? sb->capacity : 64;
+	size_t capacity = sb->capacity ? sb->capacity : 256;
 
 	while (capacity < need)
 		capacity *= 2;
@@ -62,9 +62,17 @@ char *strbuf_reserve(struct strbuf *sb, size_t n)
 	return sb->p + sb->n;
 }
 
-void strbuf_add(struct strbuf *sb, const void *bytes, size_t n)
+/* Most of what is appended is short, and there is room: that is not a call of another function. */
+static inline char *room_for(struct strbuf *sb, size_t n)
 {
-	char *to = strbuf_reserve(sb, n);
+	if (n < sb->capacity - sb->n && !sb->failed) /* what has room is below the ceiling */
+		return sb->p + sb->n;
+	return strbuf_reserve(sb, n);
+}
+
+static inline void append(struct strbuf *sb, const void *bytes, size_t n)
+{
+	char *to = room_for(sb, n);
 
 	if (!to)
 		return;
@@ -74,19 +82,30 @@ void strbuf_add(struct strbuf *sb, const void *bytes, size_t n)
 	sb->n += n;
 }
 
+void strbuf_add(struct strbuf *sb, const void *bytes, size_t n)
+{
+	append(sb, bytes, n);
+}
+
 void strbuf_add_slice(struct strbuf *sb, struct slice s)
 {
-	strbuf_add(sb, s.p, s.n);
+	append(sb, s.p, s.n);
 }
 
 void strbuf_add_str(struct strbuf *sb, const char *s)
 {
-	strbuf_add(sb, s, strlen(s));
+	append(sb, s, strlen(s));
 }
 
 void strbuf_add_char(struct strbuf *sb, char c)
 {
-	strbuf_add(sb, &c, 1);
+	char *to = room_for(sb, 1);
+
+	if (!to)
+		return;
+	to[0] = c;
+	to[1] = '\0';
+	sb->n++;
 }
 
 void strbuf_add_int(struct strbuf *sb, int64_t number)

@@ -1,10 +1,9 @@
 /* See trace.h. */
 #include "base/trace.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <sys/random.h>
 
+#include "base/digits.h"
 #include "base/hash.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
@@ -14,11 +13,12 @@
 #define SPAN_AT 36 /* of the parent, 16 digits */
 #define SPAN_DIGITS 16
 #define FLAGS_AT 53
+#define TRACE_IDS_BYTES ((ID_DIGITS + SPAN_DIGITS) / 2)
 #define FLAGS_KEPT 3 /* sampled; the trace id is random. All others are to be zero in version 00 */
 
-static int hex_digit(char c)
+static int trace_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return c >= 'A' && c <= 'F' ? -1 : hex_digit(c);
 }
 
 static bool is_nothing(const char *digits, size_t n)
@@ -33,7 +33,7 @@ static bool is_parent(struct slice text)
 	for (size_t i = 0; i < TRACE_PARENT_BYTES; i++) {
 		bool dash = i == ID_AT - 1 || i == SPAN_AT - 1 || i == FLAGS_AT - 1;
 
-		if (dash ? text.p[i] != '-' : hex_digit(text.p[i]) < 0)
+		if (dash ? text.p[i] != '-' : trace_digit(text.p[i]) < 0)
 			return false;
 	}
 	if (memcmp(text.p, "ff", 2) == 0 || (memcmp(text.p, "00", 2) == 0 && text.n > TRACE_PARENT_BYTES))
@@ -60,7 +60,7 @@ struct slice trace_of(struct slice parent, struct slice state, struct arena *are
 	memcpy(text, parent.p, n);
 	memcpy(text, "00", 2);
 	text[FLAGS_AT] = '0';
-	text[FLAGS_AT + 1] = (char)('0' + (hex_digit(parent.p[FLAGS_AT + 1]) & FLAGS_KEPT));
+	text[FLAGS_AT + 1] = (char)('0' + (trace_digit(parent.p[FLAGS_AT + 1]) & FLAGS_KEPT));
 	if (is_state(state)) {
 		text[n] = ' ';
 		memcpy(text + n + 1, state.p, state.n);
@@ -81,52 +81,51 @@ struct slice trace_state(struct slice trace)
 	return trace.n > before ? slice_of(trace.p + before, trace.n - before) : slice_of(NULL, 0);
 }
 
-/* Of two ids, which are not zero. */
-static struct slice trace_write(const uint8_t bytes[SHA256_BYTES], char text[TRACE_PARENT_BYTES])
+/* Of two ids, 16 bytes and 8, which are not zero. */
+static struct slice trace_write(uint8_t ids[TRACE_IDS_BYTES], char text[TRACE_PARENT_BYTES])
 {
-	char hex[2 * SHA256_BYTES + 1], whole[TRACE_PARENT_BYTES + 1];
-	uint8_t ids[SHA256_BYTES];
+	char hex[2 * TRACE_IDS_BYTES + 1];
 
-	memcpy(ids, bytes, sizeof ids);
 	ids[ID_DIGITS / 2 - 1] |= 1;
-	ids[(ID_DIGITS + SPAN_DIGITS) / 2 - 1] |= 1;
-	sha256_hex(ids, hex);
-	snprintf(whole, sizeof whole, "00-%.*s-%.*s-01", ID_DIGITS, hex, SPAN_DIGITS, hex + ID_DIGITS);
-	memcpy(text, whole, TRACE_PARENT_BYTES);
+	ids[TRACE_IDS_BYTES - 1] |= 1;
+	hex_write(ids, TRACE_IDS_BYTES, hex);
+	memcpy(text, "00-", ID_AT);
+	memcpy(text + ID_AT, hex, ID_DIGITS);
+	text[SPAN_AT - 1] = '-';
+	memcpy(text + SPAN_AT, hex + ID_DIGITS, SPAN_DIGITS);
+	memcpy(text + SPAN_AT + SPAN_DIGITS, "-01", TRACE_PARENT_BYTES - SPAN_AT - SPAN_DIGITS);
 	return slice_of(text, TRACE_PARENT_BYTES);
 }
 
 struct slice trace_new(char ret_text[TRACE_PARENT_BYTES])
 {
-	uint8_t bytes[SHA256_BYTES] = {0};
+	uint8_t ids[TRACE_IDS_BYTES] = {0};
 
-	ASSERT(getrandom(bytes, sizeof bytes, 0) == sizeof bytes); /* so few are there at once */
-	return trace_write(bytes, ret_text);
+	ASSERT(getrandom(ids, sizeof ids, 0) == sizeof ids); /* so few are there at once */
+	return trace_write(ids, ret_text);
 }
 
+/* Every call has one, so it is a quick hash: ids of traces tell calls apart for those who look, and nothing rests on them. */
 struct slice trace_of_key(struct slice key, char ret_text[TRACE_PARENT_BYTES])
 {
-	const struct slice parts[] = {slice_str("trace|"), key};
-	uint8_t digest[SHA256_BYTES];
+	const uint64_t hashes[] = {hash_bytes(1, key.p, key.n), hash_bytes(2, key.p, key.n),
+				   hash_bytes(3, key.p, key.n)};
+	uint8_t ids[TRACE_IDS_BYTES];
 
-	sha256_parts(parts, sizeof parts / sizeof *parts, digest);
-	return trace_write(digest, ret_text);
+	memcpy(ids, hashes, sizeof ids);
+	return trace_write(ids, ret_text);
 }
 
 void trace_continue(char *trace, size_t n, struct slice key, int64_t fence, int64_t attempt)
 {
-	char numbers[48], hex[2 * SHA256_BYTES + 1];
-	uint8_t digest[SHA256_BYTES];
+	char hex[SPAN_DIGITS + 1];
+	uint64_t span;
 
 	if (n < TRACE_PARENT_BYTES)
 		return;
-	snprintf(numbers, sizeof numbers, "|%" PRId64 "|%" PRId64 "|", fence, attempt);
-
-	const struct slice parts[] = {slice_of(trace, TRACE_PARENT_BYTES), slice_str(numbers), key};
-
-	sha256_parts(parts, sizeof parts / sizeof *parts, digest);
-	digest[SPAN_DIGITS / 2 - 1] |= 1; /* an id of zeros is none */
-	sha256_hex(digest, hex);
+	span = hash_bytes(hash_mix((uint64_t)fence, (uint64_t)attempt), trace, TRACE_PARENT_BYTES);
+	span = hash_bytes(span, key.p, key.n) | 1; /* an id of zeros is none */
+	hex_write(&span, sizeof span, hex);
 	memcpy(trace + SPAN_AT, hex, SPAN_DIGITS);
 }
 

@@ -301,9 +301,12 @@ static void write_saved(const struct run_done *done, const struct run_done *last
 
 static void write_step(const struct run_done *done, const struct run_done *last UNUSED, struct strbuf *out)
 {
-	strbuf_add_str(out, out->p[out->n - 1] == '{' ? "" : ",");
+	if (out->p[out->n - 1] != '{')
+		strbuf_add_char(out, ',');
 	json_quote(slice_str(done->step->name), out);
-	strbuf_addf(out, ":{\"status\":\"%s\",\"output\":", done->status);
+	strbuf_add_str(out, ":{\"status\":\"");
+	strbuf_add_str(out, done->status);
+	strbuf_add_str(out, "\",\"output\":");
 	strbuf_add_slice(out, done->output);
 	strbuf_add_char(out, '}');
 }

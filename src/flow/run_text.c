@@ -2,6 +2,7 @@
 #include "base/id.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/json_write.h"
 #include "base/utf8.h"
 #include "flow/run_parts.h"
 
@@ -201,7 +202,8 @@ enum hx_code run_make_body(const struct run_drive *d, const struct run_done *don
 	LOCAL_STRBUF(body, TEXT_BYTES_MAX);
 	strbuf_add_str(&body, "{\"workflow\":");
 	json_quote(slice_str(drive_definition(d)->name), &body);
-	strbuf_addf(&body, ",\"id\":\"%s\",\"step\":", id_text("run", drive_acts_for(d, undone)).text);
+	json_more_id(&body, "id", "run", drive_acts_for(d, undone));
+	strbuf_add_str(&body, ",\"step\":");
 	json_quote(slice_str(step->name), &body);
 	strbuf_add_str(&body, ",\"requester\":");
 	json_quote(d->row.requester, &body);
