@@ -3,7 +3,7 @@
  *
  * A connection belongs to one thread at a time. The life of a transaction:
  *
- *        begin ──▶ execute (once or more) ──▶ commit ──▶ HX_OK: durable
+ *        begin ──▶ execute (once or more) ──▶ commit ──▶ HX_OK: durable (with `later`: once durable() says so)
  *                       │                        ├─▶ HX_STORE_UNAVAILABLE: certainly nothing happened
  *                       │ not HX_OK              └─▶ HX_OUTCOME_UNKNOWN ──▶ resolve
  *                       ▼
@@ -62,6 +62,17 @@ struct db {
 	/* Set before execute: its units are all that the transaction has. Then one that only reads may be over with it, and commit finds
 	 * nothing left to do: PostgreSQL saves two of three trips. SQLite saves most savepoints, since it may begin it anew. */
 	bool whole;
+	/*
+	 * Set before begin, by a user who tells nobody of it until durable() says so: the next commit need not wait for the disk. Without
+	 * it a transaction begins when all before it is durable.
+	 */
+	bool later;
+	bool may_be_later;  /* constant once it is open: `later` changes anything, and there is durable() to ask */
+	uint64_t committed; /* by commit, with `later`: the number to ask durable() for */
+	_Atomic int64_t durable_ns; /* what the last commit has waited for the disk, or would have without `later` */
+	/* From a thread of the store's, when something has become durable. Set before the first `later`; may be NULL. */
+	void (*told)(void *context);
+	void *told_context;
 };
 
 struct db_driver {
@@ -94,6 +105,10 @@ struct db_driver {
 				struct arena *arena, struct hx_error *err);
 	/* Besides, as execute: HX_DATA_ERROR (a deferred constraint), HX_CONCURRENCY_ERROR: nothing happened. */
 	enum hx_code (*commit)(struct db *db, struct hx_error *err);
+	/* Is the commit with this number durable, and all before it? Waits for that, ticking. NULL where db->may_be_later never is. */
+	bool (*durable)(struct db *db, uint64_t number, bool wait);
+	/* From any thread: returns when all is durable that other connections could see by now. NULL: as above. */
+	void (*settle)(struct db *db);
 	void (*rollback)(struct db *db);
 	/*
 	 * After HX_CONCURRENCY_ERROR, outside of a transaction: which of the units have a subject that somebody keeps locked

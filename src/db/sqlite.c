@@ -13,6 +13,8 @@
  * that nobody can start the log over before we have; and at a start we hold the write lock. It costs the lane the wait for one
  * sync, and what it had in its page cache.
  *
+ * Who asks for it (db->later) has the log synced by another thread while it computes the next transaction (sqlite_sync.h).
+ *
  * A failed sync means that the kernel may have dropped what we wrote: trying again would report success for
  * data that is gone. The process stops instead, and the next start recovers from the log.
  *
@@ -27,6 +29,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/thread.h"
 #include "db/link.h"
 #include "db/sqlite.h"
 
@@ -35,6 +38,7 @@
 #define BUSY_TIMEOUT_MS 5000 /* for who has set no patience */
 #define BUSY_STEP_MAX_MS 20
 #define PROGRESS_STEPS 5000 /* of SQLite's machine: well below a millisecond */
+#define SYNC_STEP_MS 20
 
 /* ---- errors ---- */
 
@@ -247,10 +251,21 @@ static void sqlite_close(struct db *db)
 
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		sqlite3_finalize(fixed[i]);
+	sqlite_sync_free(s->sync);
 	sqlite3_close(s->handle);
 	sqlite_log_free(s->log);
 	sqlite_unlock(&s->lock);
 	free(s);
+}
+
+/* In the thread that syncs. */
+static void tell(void *context, int64_t ns)
+{
+	struct db *db = context;
+
+	atomic_store(&db->durable_ns, ns);
+	if (db->told)
+		db->told(db->told_context);
 }
 
 static enum hx_code open_handle(struct sqlite_db *s, const struct db_options *options, struct hx_error *err)
@@ -285,6 +300,10 @@ static enum hx_code open_handle(struct sqlite_db *s, const struct db_options *op
 		code = prepare_fixed(s, err);
 	if (!code && options->exclusive && !in_memory)
 		s->log = sqlite_log_gather(s->handle);
+	if (!code && s->log)
+		code = sqlite_sync_new(sqlite3_filename_wal(sqlite3_db_filename(s->handle, "main")), tell, &s->db,
+				       &s->sync, err);
+	s->db.may_be_later = s->sync != NULL;
 	return code && err ? error_set(err, code, "%s: %s", path, err->detail) : code;
 }
 
@@ -318,11 +337,38 @@ void sqlite_rollback(struct db *db)
 	s->begun = false;
 }
 
+static bool sqlite_durable(struct db *db, uint64_t number, bool wait)
+{
+	struct sqlite_db *s = sqlite_self(db);
+	bool done = sqlite_sync_is_done(s->sync, number);
+
+	while (!done && wait) {
+		db_tick(db);
+		done = sqlite_sync_wait(s->sync, number, time_in_ms(SYNC_STEP_MS));
+	}
+	return done;
+}
+
+static void sqlite_settle(struct db *db)
+{
+	struct sqlite_db *s = sqlite_self(db);
+	uint64_t number = 0;
+
+	if (db->may_be_later)
+		number = sqlite_sync_promised(s->sync); /* mutant: read-before-durable -> ; */
+	while (number && !sqlite_sync_wait(s->sync, number, time_in_ms(SYNC_STEP_MS)))
+		;
+}
+
 enum hx_code sqlite_begin(struct db *db, struct hx_error *err)
 {
 	struct sqlite_db *s = sqlite_self(db);
 
 	ASSERT(!s->begun);
+	/* What it reads, or loses to, is told as soon as it has committed; and that need not sync anything. */
+	if (!db->later && db->may_be_later)
+		(void)sqlite_durable(db, sqlite_sync_promised(s->sync),
+				     /* wait= */ true); /* mutant: begun-before-durable -> ; */
 	int rc = sqlite_step_fixed(db->patience.reads ? s->read : s->begin);
 
 	if (rc)
@@ -331,13 +377,38 @@ enum hx_code sqlite_begin(struct db *db, struct hx_error *err)
 	return HX_OK;
 }
 
+static int commit_now(struct sqlite_db *s)
+{
+	int64_t began_ns = clock_mono(clock_system()).ns;
+	int rc = sqlite_step_fixed(s->commit);
+
+	atomic_store(&s->db.durable_ns, clock_mono(clock_system()).ns - began_ns);
+	return rc;
+}
+
+/* Y3 of sqlite_sync.h: also where it has failed, or there was nothing to write. */
+static int commit_for_later(struct sqlite_db *s)
+{
+	int rc;
+
+	sqlite_sync_promise(s->sync);
+	sqlite_log_sync_later(s->log, true);
+	rc = sqlite_step_fixed(s->commit);
+	sqlite_log_sync_later(s->log, false);
+	sqlite_sync_ask(s->sync);
+	return rc;
+}
+
 static enum hx_code sqlite_commit(struct db *db, struct hx_error *err)
 {
 	struct sqlite_db *s = sqlite_self(db);
 
 	ASSERT(s->begun);
-	int rc = sqlite_step_fixed(s->commit);
+	bool later = db->later && db->may_be_later;
+	int rc = db->patience.reads ? sqlite_step_fixed(s->commit) : later ? commit_for_later(s) : commit_now(s);
 
+	if (later)
+		db->committed = sqlite_sync_promised(s->sync);
 	if ((rc & 0xff) == SQLITE_IOERR)
 		stop_after_failed_sync(s, rc);
 	if (rc) {
@@ -388,6 +459,8 @@ const struct db_driver db_sqlite = {
 	.begin = sqlite_begin,
 	.execute = sqlite_execute,
 	.commit = sqlite_commit,
+	.durable = sqlite_durable,
+	.settle = sqlite_settle,
 	.rollback = sqlite_rollback,
 	.resolve = sqlite_resolve,
 	.script = sqlite_script,

@@ -5,6 +5,7 @@
  *   sqlite_unit.c   units of work, line by line: prepared statements, values, savepoints
  *   sqlite_file.c   the store's lock, and its file
  *   sqlite_log.c    the log, written in large pieces
+ *   sqlite_sync.c   and synced, while the lane goes on
  *   sqlite_guard.c  what statements of the user's may not reach
  */
 #pragma once
@@ -15,6 +16,7 @@
 #include "db/sqlite_file.h"
 #include "db/sqlite_guard.h"
 #include "db/sqlite_log.h"
+#include "db/sqlite_sync.h"
 
 #define STMT_SLOTS 1024 /* prepared statements; at most half are used, then all are forgotten */
 
@@ -24,7 +26,8 @@ struct sqlite_db {
 	struct sqlite_lock lock;
 	bool begun;
 	struct sqlite_guard guard;
-	struct sqlite_log *log; /* NULL: SQLite writes it piece by piece */
+	struct sqlite_log *log;   /* NULL: SQLite writes it piece by piece */
+	struct sqlite_sync *sync; /* NULL: each commit is durable when it returns */
 	bool writes;
 	bool checkpoints;            /* holds the lock: the server's own connection */
 	int wal_pages;               /* in the log since the last checkpoint */

@@ -16,10 +16,12 @@
  */
 #define AHEAD_BYTES (256 << 10)
 #define ZEROS_BYTES (64 << 10)
+#define HEAD_BYTES 32 /* of the log itself, before its first frame */
 
 struct sqlite_log {
 	sqlite3_io_methods methods; /* first: what the file points to */
 	const sqlite3_io_methods *below;
+	bool later;          /* somebody else will sync what a commit writes */
 	int failed;          /* why what is held could not be written */
 	sqlite3_int64 there; /* up to here the file was written before */
 	sqlite3_int64 end;   /* of what this transaction has written; 0: nothing since the last sync */
@@ -39,7 +41,7 @@ static struct sqlite_log *log_of(sqlite3_file *file)
  */
 static void write_ahead(sqlite3_file *file)
 {
-	static const unsigned char zeros[ZEROS_BYTES];
+	static unsigned char zeros[ZEROS_BYTES]; /* never written; were it const, the program would carry them */
 	struct sqlite_log *log = log_of(file);
 	sqlite3_int64 end = log->end, grown = end - log->there;
 
@@ -110,12 +112,16 @@ static int log_truncate(sqlite3_file *file, sqlite3_int64 size)
 
 static int log_sync(sqlite3_file *file, int flags)
 {
+	struct sqlite_log *log = log_of(file);
 	int rc = write_out(file); /* mutant: log-synced-unwritten -> int rc = SQLITE_OK; */
+	bool later = log->later;
 
 	if (rc)
 		return rc;
+	/* A log that begins anew: frames without its head would be those of the old one, whose pages were copied back. */
+	later &= log->end > HEAD_BYTES; /* mutant: log-head-later */
 	write_ahead(file);
-	return log_of(file)->below->xSync(file, flags);
+	return later ? SQLITE_OK : log->below->xSync(file, flags);
 }
 
 static int log_size(sqlite3_file *file, sqlite3_int64 *ret_size)
@@ -167,6 +173,7 @@ struct sqlite_log *sqlite_log_gather(sqlite3 *handle)
 		log->there = 0;
 	drop(log);
 	log->at = 0;
+	log->later = false;
 	log->methods = *log->below;
 	log->methods.xWrite = log_write;
 	log->methods.xRead = log_read;
@@ -177,6 +184,11 @@ struct sqlite_log *sqlite_log_gather(sqlite3 *handle)
 	file->pMethods = &log->methods;
 	sqlite3_rollback_hook(handle, drop, log);
 	return log;
+}
+
+void sqlite_log_sync_later(struct sqlite_log *log, bool later)
+{
+	log->later = later;
 }
 
 void sqlite_log_free(struct sqlite_log *log)

@@ -10,8 +10,8 @@
  * some way ahead of the log, with zeros, which are no frames. This counts once around: a log that has been copied back begins at the
  * front again, and the file stays.
  *
- * Nobody misses what is gathered. With synchronous=FULL the last that a commit does with the log is to sync it, and only then are its
- * frames in the index that others read by (sqlite3WalFrames). A page that was written before the commit, because the cache was full,
+ * Nobody misses what is gathered. With synchronous=FULL the last that a commit does with the log is to sync it, or to have it written
+ * here, and only then are its frames in the index that others read by (sqlite3WalFrames). A page that was written before the commit, because the cache was full,
  * is looked for by its own connection alone.
  *
  * What cannot be written is lost together with its transaction: from then on every write and every sync fails, and so does the
@@ -20,6 +20,7 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct sqlite_log;
@@ -31,5 +32,10 @@ struct sqlite_log;
 struct sqlite_log *sqlite_log_gather(sqlite3 *handle);
 /* Takes NULL. After its connection was closed. */
 void sqlite_log_free(struct sqlite_log *log);
+/*
+ * While it is set a commit's frames are written and not synced: the caller sees to that, and tells nobody before (sqlite_sync.h).
+ * A checkpoint is not to be begun meanwhile.
+ */
+void sqlite_log_sync_later(struct sqlite_log *log, bool later);
 /* What is gathered and not written; after a commit there is nothing. Takes NULL. */
 size_t sqlite_log_held(const struct sqlite_log *log);

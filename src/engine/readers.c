@@ -104,6 +104,7 @@ static void drive(struct reader *r, struct seat *seat)
 		r->task->kind->ask(r->task, &ask);
 	}
 	ASSERT(ask.kind == ASK_DONE);
+	lane_settle(r->all->options.lane); /* what was read may be younger than what the disk has */
 	seat->done(seat, ask.code);
 }
 

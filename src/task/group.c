@@ -195,6 +195,7 @@ static enum hx_code try_once(struct group *group, const struct run *run, struct 
 
 	group->phase = GROUP_BUILT;
 	run->db->limit = limit;
+	run->db->later = group->later;
 	code = group_begin(group, run->db, err);
 	run->db->whole = true;
 	if (!code)
@@ -208,6 +209,7 @@ static enum hx_code try_once(struct group *group, const struct run *run, struct 
 		code = commit(run, err);
 	}
 	run->db->limit.ns = 0;
+	run->db->later = false;
 	/* A right that is missing ends a start. Later it is a matter of the one unit that asks for it. */
 	if (code == HX_CONFIG_ERROR)
 		code = err->code = HX_INTERNAL;
@@ -256,14 +258,13 @@ static void count_size(size_t n, struct group_stats *stats)
 	stats->sizes[i]++;
 }
 
-static void group_count(const struct group *group, struct mono_time began, struct mono_time now,
-			struct group_stats *stats)
+static void group_count(const struct group *group, struct mono_time now, struct group_stats *stats)
 {
 	stats->groups++;
 	stats->units += group->n;
 	count_size(group->n, stats);
 	if (group->phase == GROUP_DURABLE)
-		histogram_count(&stats->durable, (now.ns - began.ns) / 1000);
+		histogram_count(&stats->durable, (now.ns - group->began.ns) / 1000);
 	for (size_t i = 0; i < group->n; i++) {
 		const struct unit_line *first = &group->units[i]->lines[0];
 		bool won = group->results[i].verdict == UNIT_WON, lost = group->results[i].verdict == UNIT_LOST;
@@ -303,8 +304,7 @@ static bool run_around_locks(const struct group *group, const struct run *run)
 }
 
 /* Its end, as the store has told it. */
-static void end_with(struct group *group, const struct run *run, enum hx_code code, const struct hx_error *err,
-		     struct mono_time began)
+static void end_with(struct group *group, const struct run *run, enum hx_code code, const struct hx_error *err)
 {
 	struct mono_time answered = clock_mono(run->db->clock);
 
@@ -313,7 +313,15 @@ static void end_with(struct group *group, const struct run *run, enum hx_code co
 	else
 		group_overrule(group, code == HX_OUTCOME_UNKNOWN ? GROUP_IN_DOUBT : GROUP_FAILED, err);
 	group_settle(group, run->sink);
-	group_count(group, began, answered, run->stats);
+	group_count(group, answered, run->stats);
+}
+
+void group_land(struct group *group, struct db *db, struct group_sink *sink, struct group_stats *stats)
+{
+	const struct run run = {.db = db, .sink = sink, .stats = stats};
+
+	ASSERT(group->phase == GROUP_WRITTEN);
+	end_with(group, &run, HX_OK, /* err= */ NULL);
 }
 
 /* In words that its owner can do something with. */
@@ -330,16 +338,22 @@ bool group_run(struct group *group, struct db *db, struct arena *arena, int64_t 
 {
 	const struct run run = {db, arena, resolve_ms, sink, stats};
 	const int64_t limit_ms = group->n == 1 ? group->units[0]->limit_ms : 0;
-	struct mono_time began = clock_mono(db->clock), limit = {0};
+	struct mono_time limit = {0};
 	struct hx_error err = {0};
 	bool cut = false;
 	enum hx_code code;
 
+	group->began = clock_mono(db->clock);
 	if (limit_ms)
-		limit = mono_add_ms(began, limit_ms);
+		limit = mono_add_ms(group->began, limit_ms);
 	code = try_some_times(group, &run, limit, &err);
 	if (code == HX_BUSY)
 		return false;
+	if (code == HX_OK && group->later && db->may_be_later) {
+		group->phase = GROUP_WRITTEN;
+		group_settle(group, sink); /* which tells nobody yet */
+		return true;
+	}
 	/* Rows too many for the arena are too many for this group, not yet for each of its units. */
 	if (code == HX_CONCURRENCY_ERROR && group->n > 1 && !is_over(group, db) && sink->elsewhere &&
 	    db->driver->find_blocked && run_around_locks(group, &run))
@@ -362,7 +376,7 @@ bool group_run(struct group *group, struct db *db, struct arena *arena, int64_t 
 	/* Which of them is to blame is not found out any more: nobody is told of another's error. */
 	if (is_of_one(code) && group->n > 1)
 		(void)error_set(&err, HX_STORE_UNAVAILABLE, "the store took longer than those who asked can wait");
-	end_with(group, &run, code, &err, began);
+	end_with(group, &run, code, &err);
 	return true;
 }
 
@@ -376,15 +390,16 @@ bool group_try(struct group *group, int64_t limit_ms, struct db *db, struct aren
 	       struct group_sink *sink, struct group_stats *stats)
 {
 	const struct run run = {db, arena, resolve_ms, sink, stats};
-	struct mono_time began = clock_mono(db->clock);
 	struct hx_error err = {0};
-	enum hx_code code = try_once(group, &run, mono_add_ms(began, limit_ms), &err);
+	enum hx_code code;
 
+	group->began = clock_mono(db->clock);
+	code = try_once(group, &run, mono_add_ms(group->began, limit_ms), &err);
 	if (code == HX_BUSY)
 		return false;
 	if (group->n > 1 ? code && code != HX_OUTCOME_UNKNOWN : is_worth_more(code))
 		return false;
-	end_with(group, &run, code, &err, began);
+	end_with(group, &run, code, &err);
 	return true;
 }
 

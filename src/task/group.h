@@ -2,8 +2,12 @@
  * A group: the units of several tasks, committed in one transaction.
  *
  *   BUILT ─── execute ────────▶ EXECUTED ─── commit ───────▶ DURABLE    every verdict counts
- *     │                           │                    ├──▶ IN_DOUBT   every unit is UNKNOWN
- *     └──────── group_run ────────┴────────────────────┴──▶ FAILED     nothing happened, no verdict counts
+ *     │                           │   │                ├──▶ IN_DOUBT   every unit is UNKNOWN
+ *     └──────── group_run ────────┴───┼────────────────┴──▶ FAILED     nothing happened, no verdict counts
+ *                                     └── commit, later ─▶ WRITTEN ─── group_land ─▶ DURABLE
+ *
+ * A WRITTEN group is committed, and the disk is still at it (db->later). The next group sees what it has done, and is answered after
+ * it: for both of them, and for all others, it is as if they had been one group.
  *
  * Invariants:
  *  B1  An answer leaves only from DURABLE, FAILED or IN_DOUBT, never before. A wake likewise.
@@ -24,7 +28,7 @@
 #define GROUP_SERIAL_MAX 32   /* each is some trips to the store, for which all others of the group wait */
 #define GROUP_TOGETHER_MAX 64 /* so is each of these where they cannot be: an account cannot pay for all */
 
-enum group_phase { GROUP_BUILT, GROUP_EXECUTED, GROUP_DURABLE, GROUP_FAILED, GROUP_IN_DOUBT };
+enum group_phase { GROUP_BUILT, GROUP_EXECUTED, GROUP_WRITTEN, GROUP_DURABLE, GROUP_FAILED, GROUP_IN_DOUBT };
 
 struct group {
 	enum group_phase phase;
@@ -34,6 +38,8 @@ struct group {
 	struct unit_result *results;
 	bool answered;
 	bool waked;
+	bool later; /* set by whoever lands it: group_run may leave it WRITTEN, where the store can */
+	struct mono_time began;
 	/* Set by whoever has callers that wait; ns 0: as long as the driver does. */
 	struct mono_time begin_by; /* another program has SQLite's write lock until then: it was not begun */
 	struct mono_time by;       /* what is not executed by then is undone, and not tried again */
@@ -116,9 +122,13 @@ void group_overrule(struct group *group, enum group_phase phase, const struct hx
  * deadline, `by`, however often it is tried.
  *
  * False, with a begin_by alone: it was not begun, nobody is answered, and all of it may be run later.
+ *
+ * With `later` all of it that went well at once is WRITTEN: its units and its arena stay as they are until group_land.
  */
 bool group_run(struct group *group, struct db *db, struct arena *arena, int64_t resolve_ms, struct group_sink *sink,
 	       struct group_stats *stats);
+/* A WRITTEN group is DURABLE: the driver says so of db->committed, as it was when the group was run. */
+void group_land(struct group *group, struct db *db, struct group_sink *sink, struct group_stats *stats);
 /*
  * For units with a limit, together or alone: once, within limit_ms in all. False: it failed in whatever way, nothing happened,
  * and nobody was answered: each of them is to be tried by itself, and what was alone already, with more time.

@@ -1,7 +1,7 @@
 /*
- * The lane's thread: rounds of resuming, gathering, committing. See lane.h for the picture.
+ * The lane's thread: rounds of resuming, gathering, committing (lane_group.c). See lane.h for the picture.
  *
- * A seat is in exactly one place: the inbox, the ready list, the pending list (COMMITTING), the acting table
+ * A seat is in exactly one place: the inbox, the ready list, the pending list or a group (COMMITTING), the acting table
  * (ACTING, with a timer when it has a lease) or the timers (SLEEPING). Seats with a topic are in the topic
  * table besides, from the start to the end.
  */
@@ -12,10 +12,6 @@
 #include "db/migrate.h"
 #include "task/lane_parts.h"
 
-#define PENDING_LOOKED_AT (2 * GROUP_UNITS_MAX) /* how far group_pick sees */
-#define GROUP_BYTES_MAX (256u << 20)
-#define GROUP_LEAST_MS 500         /* of one that is begun, however little time is left to those in it */
-#define LOCK_SLICE_MS 100          /* how long SQLite's write lock is waited for before others are looked after */
 #define COMMIT_GRACE_NS 2000000000 /* after the drain: tasks that do nothing but commit soon come to their end */
 #define LANE_LOCK_MS 100           /* how long a group waits for a row that somebody has locked, if there is an aside */
 #define HELD_LOOK_NS 50000000      /* who waits for a unit that is aside may have no more time */
@@ -125,10 +121,9 @@ void lane_carry_out(struct lane *lane, struct seat *seat, const struct ask *ask,
 		if (lane_limited_take(lane, seat, ask->unit))
 			break;
 		seat->unit = unit;
-		lane->units_n += unit != NULL;
 		lane_list_push(&lane->pending, seat);
 		lane->pending_n++;
-		break;
+		return;
 	case ASK_ACT:
 		lane_act_start(lane, seat, &ask->act);
 		break;
@@ -139,210 +134,17 @@ void lane_carry_out(struct lane *lane, struct seat *seat, const struct ask *ask,
 		lane_finish(lane, seat, ask->code);
 		break;
 	}
+	lane_unit_give_back(lane, unit);
 }
 
 /* Asks a seat what it wants. A unit from the pool is kept by the seat when it wants to commit. */
 static void resume(struct lane *lane, struct seat *seat)
 {
-	struct unit spare;
-	bool pooled = lane->units_n < PENDING_LOOKED_AT;
-	struct ask ask = {.unit = pooled ? &lane->units[lane->units_n] : &spare}; /* cppcheck-suppress uninitvar */
+	struct unit spare, *unit = lane_unit_take(lane);
+	struct ask ask = {.unit = unit ? unit : &spare}; /* cppcheck-suppress uninitvar */
 
 	seat->task->kind->ask(seat->task, &ask);
-	lane_carry_out(lane, seat, &ask, pooled ? ask.unit : NULL);
-}
-
-static void lane_sink_answer(struct group_sink *sink, size_t i, const struct unit_result *result)
-{
-	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
-
-	lane_give(lane, lane->group_seats[i],
-		  &(struct answer){.kind = ANSWER_COMMIT, .result = result, .sent = lane->sent});
-}
-
-static void lane_sink_wake(struct group_sink *sink, int64_t topic)
-{
-	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
-
-	lane_wake_topic(lane, topic);
-	if (lane->peers_n || lane->options.woke)
-		lane->woken[lane->woken_n++] = topic;
-}
-
-static void sink_offer(struct group_sink *sink, struct offer offer)
-{
-	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
-
-	lane_pass_offer(lane, (struct passed_offer){.offer = offer});
-}
-
-static bool sink_elsewhere(struct group_sink *sink, size_t i)
-{
-	struct lane *lane = (struct lane *)((char *)sink - offsetof(struct lane, sink));
-
-	if (!lane_leave_group(lane, lane->group_seats[i], lane->group_units[i]))
-		return false;
-	lane->group_units[i] = NULL; /* no result of this group is its */
-	return true;
-}
-
-/* Seats left over from an earlier round have lost their unit with that round's pool: they are asked again. */
-static void ask_pending_again(struct lane *lane)
-{
-	struct seat *seat = lane->pending.first;
-
-	for (; seat && lane->units_n < PENDING_LOOKED_AT; seat = seat->next) {
-		struct ask ask = {.unit = &lane->units[lane->units_n++]};
-
-		seat->task->kind->ask(seat->task, &ask);
-		ASSERT(ask.kind == ASK_COMMIT);
-		seat->unit = ask.unit;
-	}
-}
-
-/* Moves the next group out of the pending list. */
-static size_t gather(struct lane *lane)
-{
-	static _Thread_local struct unit *looked_at[PENDING_LOOKED_AT];
-	static _Thread_local size_t picked[GROUP_UNITS_MAX];
-	struct seat **at = &lane->pending.first;
-	size_t n = 0, i = 0, picked_n;
-
-	for (struct seat *seat = *at; seat && seat->unit && n < PENDING_LOOKED_AT; seat = seat->next)
-		looked_at[n++] = seat->unit;
-	picked_n = group_pick(lane_table(lane), looked_at, n, GROUP_UNITS_MAX, picked);
-	for (size_t p = 0; p < picked_n; i++) {
-		struct seat *seat = *at;
-
-		if (i == picked[p]) {
-			lane->group_seats[p] = seat;
-			lane->group_units[p++] = seat->unit;
-			*at = seat->next;
-		} else {
-			at = &seat->next;
-		}
-	}
-	while (*at)
-		at = &(*at)->next;
-	lane->pending.last = at;
-	lane->pending_n -= picked_n;
-	return picked_n;
-}
-
-/* The latest moment that somebody in the group can wait for; ns 0: nobody waits. */
-static struct mono_time group_deadline(const struct lane *lane, size_t n)
-{
-	int64_t budget_ms = lane->options.store_timeout_ms;
-	struct mono_time latest = {0}, most = mono_add_ms(lane->sent, budget_ms),
-			 least = mono_add_ms(lane->sent, budget_ms < GROUP_LEAST_MS ? budget_ms : GROUP_LEAST_MS);
-	bool bounded = false;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct seat *seat = lane->group_seats[i];
-
-		bounded |= seat->bounded;
-		if (seat->bounded && seat->by.ns > latest.ns)
-			latest = seat->by;
-	}
-	/* Who has longer, because an action has answered, does not make the others of one transaction wait for it. */
-	if (bounded && budget_ms && latest.ns > most.ns)
-		latest = most;
-	return !bounded || latest.ns > least.ns ? latest : least;
-}
-
-void lane_group_deadlines(const struct lane *lane, struct group *group, size_t n)
-{
-	group->by = group_deadline(lane, n);
-	if (lane->db->driver->one_writer && lane->options.store_timeout_ms)
-		group->begin_by = mono_add_ms(lane->sent, LOCK_SLICE_MS);
-}
-
-static bool group_only_reads(const struct lane *lane, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!unit_only_reads(lane->group_units[i]))
-			return false;
-	return true;
-}
-
-/* False: another program has the write lock, and nothing was done. */
-static bool run_group(struct lane *lane, size_t n)
-{
-	uint64_t failed_before = lane->stats.group.failed;
-	struct group group;
-
-	lane->sent = clock_mono(lane->options.clock);
-	lane->db->patience.reads = group_only_reads(lane, n);
-	group_init(&group, lane->group_units, lane->results, n);
-	lane_group_deadlines(lane, &group, n);
-	if (!group_run(&group, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.group))
-		return false;
-	if (lane->stats.group.failed != failed_before || trouble_is_on(&lane->trouble))
-		trouble_note(&lane->trouble, lane->group_units, lane->results, n, clock_mono(lane->options.clock));
-	return true;
-}
-
-/* Back to where it came from, in its order: all of the group, or but what only reads. Returns how much stays. */
-static size_t put_back(struct lane *lane, size_t n, bool reads_too)
-{
-	struct seat *back = NULL, **end = &back;
-	size_t stays_n = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (!reads_too && unit_only_reads(lane->group_units[i])) {
-			lane->group_units[stays_n] = lane->group_units[i];
-			lane->group_seats[stays_n++] = lane->group_seats[i];
-			continue;
-		}
-		*end = lane->group_seats[i];
-		end = &lane->group_seats[i]->next;
-	}
-	if (stays_n == n)
-		return n;
-	*end = lane->pending.first;
-	if (!lane->pending.first)
-		lane->pending.last = end;
-	lane->pending.first = back;
-	lane->pending_n += n - stays_n;
-	return stays_n;
-}
-
-/* While another program writes, reads are served, and writers wait in the lane, where their time can end. */
-static void run_group_or_its_reads(struct lane *lane, size_t n)
-{
-	size_t reads_n;
-
-	if (run_group(lane, n)) {
-		if (!lane->db->patience.reads)
-			lane_note_unlocked(lane);
-		return;
-	}
-	lane_note_locked(lane);
-	reads_n = put_back(lane, n, /* reads_too= */ false);
-	if (reads_n && !run_group(lane, reads_n))
-		(void)put_back(lane, reads_n, /* reads_too= */ true);
-}
-
-/* Who waits on is asked again. */
-static void empty_pool(struct lane *lane)
-{
-	for (struct seat *seat = lane->pending.first; seat; seat = seat->next)
-		seat->unit = NULL;
-	lane->units_n = 0;
-}
-
-static void commit_round(struct lane *lane)
-{
-	size_t n = gather(lane);
-
-	if (n)
-		run_group_or_its_reads(lane, n);
-	lane_tell_peers(lane);
-	arena_reset(&lane->arena);
-	empty_pool(lane);
-	lane->stats.waiting = lane->pending_n + lane->aside_n;
-	lane->stats.rounds++;
-	lane->db->driver->tend(lane->db, /* idle= */ false);
+	lane_carry_out(lane, seat, &ask, unit);
 }
 
 static void fire_timers(struct lane *lane)
@@ -363,6 +165,7 @@ static void fire_timers(struct lane *lane)
 void lane_enter(struct lane *lane, struct seat *seat)
 {
 	seat->timer = (struct timer){0};
+	seat->unit = NULL;
 	lane->seats_in++;
 	lane_topic_enter(lane, seat);
 	lane_places_enter(lane, seat);
@@ -473,24 +276,27 @@ static void *lane_run(void *context)
 			lane->db->driver->tend(lane->db, /* idle= */ true);
 			tended = true;
 		}
+		lane_land(lane, /* wait= */ false);
 		open_mailbag(lane, &lane->bag);
 		fire_timers(lane);
 		lane_refuse_late(lane);
-		ask_pending_again(lane);
+		lane_ask_pending(lane);
 		resume_ready(lane);
 		if (lane->pending.first) {
 			give_way(lane);
 			lane_refuse_late(lane); /* who asks again after its time has passed is not sent */
-			commit_round(lane);
+			lane_commit_round(lane);
 			tended = false;
 		}
 		if (lane->limited.first) {
+			lane_land(lane, /* wait= */ true);
 			resume_ready(lane); /* who is answered does not wait for somebody else's statement */
-			empty_pool(lane);
+			lane_units_let_go(lane);
 			lane_limited_round(lane);
 			tended = false;
 		}
 	}
+	ASSERT(!lane->up); /* its seats are in the lane */
 	LOCKED(&lane->inbox.mutex);
 	lane->inbox.stats = lane->stats; /* of the last round too */
 	return NULL;
@@ -558,10 +364,22 @@ static void lane_destroy(struct lane *lane)
 {
 	db_close(lane->db);
 	timers_release(&lane->timers);
-	arena_release(&lane->arena);
+	lane_groups_release(lane);
 	inbox_release(&lane->inbox);
 	free(lane->units);
 	free(lane);
+}
+
+/* In a thread of the store's: what is up may be landed. */
+static void lane_told(void *context)
+{
+	lane_nudge(context);
+}
+
+void lane_settle(struct lane *lane)
+{
+	if (lane->db->may_be_later)
+		lane->db->driver->settle(lane->db);
 }
 
 enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane, struct hx_error *err)
@@ -573,19 +391,18 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	if (!lane)
 		return error_set(err, HX_NO_MEMORY, "a lane");
 	lane->options = *options;
-	lane->sink = (struct group_sink){lane_sink_answer, lane_sink_wake, options->aside ? sink_elsewhere : NULL,
-					 sink_offer};
 	lane->trouble = (struct trouble){.log = options->log, .who = "lane", .number = options->number};
 	lane_list_init(&lane->ready);
 	lane_list_init(&lane->pending);
 	lane_list_init(&lane->limited);
 	lane_list_init(&lane->held);
-	arena_init(&lane->arena, GROUP_BYTES_MAX);
 	inbox_init(&lane->inbox, options->seats_max, options->clock, options->store_timeout_ms);
 	id_source_init(&lane->ids, options->node_number);
 	lane->node_number = options->node_number;
-	lane->units = malloc(PENDING_LOOKED_AT * sizeof *lane->units);
-	if (!lane->units)
+	lane->units = malloc(LANE_UNITS_MAX * sizeof *lane->units);
+	if (lane->units)
+		lane_groups_init(lane);
+	else
 		code = error_set(err, HX_NO_MEMORY, "a lane");
 	lane->db = options->opened;
 	if (!code && !options->opened)
@@ -596,6 +413,10 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 		lane->db->lock_wait_ms = LANE_LOCK_MS;
 	if (!code)
 		lane_wait_init(lane);
+	if (!code) {
+		lane->db->told_context = lane;
+		lane->db->told = lane_told;
+	}
 	if (!code)
 		code = thread_start(&lane->thread, lane_run, lane, "a lane's thread", err);
 	if (code && options->opened)

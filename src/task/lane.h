@@ -9,7 +9,8 @@
  *                 │              └─────────────────────────────────────────────────────────────────────┘
  *
  * Group commit without a timer: what arrives while a transaction is being synced is the next group, so the
- * busier the lane, the bigger its groups. No locks but the inbox's.
+ * busier the lane, the bigger its groups. Where many wait on SQLite, the lane computes the next one meanwhile, and each answer is still
+ * given after its sync (lane_group.c). No locks but the inbox's.
  *
  * A store that is silent, or whose lock another program has, holds up the lane and nobody else: who waits for an answer is told
  * within store_timeout_ms that there is none (lane_wait.c), and what only reads does not wait for SQLite's write lock.
@@ -182,4 +183,6 @@ void lane_set_node_number(struct lane *lane, uint32_t number);
 void lane_set_peers(struct lane *lane, struct lane *const peers[], size_t n);
 /* Makes it look at its clock again (a test has moved a fake one). */
 void lane_nudge(struct lane *lane);
+/* From any thread: returns when all that another connection could read by now of what this lane has written is durable. */
+void lane_settle(struct lane *lane);
 void lane_read_stats(struct lane *lane, struct lane_stats *ret_stats);

@@ -139,7 +139,7 @@ void lane_errand_back(struct lane *lane, struct mail *mail)
 
 static struct unit *ask_again(struct lane *lane, struct seat *seat)
 {
-	struct ask ask = {.unit = &lane->units[lane->units_n++]};
+	struct ask ask = {.unit = lane_unit_take(lane)}; /* who waits has let go of theirs */
 
 	seat->task->kind->ask(seat->task, &ask);
 	ASSERT(ask.kind == ASK_COMMIT);
@@ -155,17 +155,18 @@ static size_t gather(struct lane *lane)
 
 	while (lane->limited.first && n < (together ? GROUP_UNITS_MAX : 1) &&
 	       (lane->limited.first->go == ERRAND_TOGETHER) == together) {
-		lane->group_seats[n] = lane_list_pop(&lane->limited);
-		lane->group_units[n] = ask_again(lane, lane->group_seats[n]);
+		lane->hand->seats[n] = lane_list_pop(&lane->limited);
+		lane->hand->units[n] = ask_again(lane, lane->hand->seats[n]);
 		n++;
 	}
-	picked_n = group_pick(lane_table(lane), lane->group_units, n, n, picked);
+	picked_n = group_pick(lane_table(lane), lane->hand->units, n, n, picked);
 	for (size_t i = 0; i < n; i++) {
 		if (p < picked_n && picked[p] == i) {
-			lane->group_seats[p] = lane->group_seats[i];
-			lane->group_units[p++] = lane->group_units[i];
+			lane->hand->seats[p] = lane->hand->seats[i];
+			lane->hand->units[p++] = lane->hand->units[i];
 		} else {
-			lane_list_push(&lane->limited, lane->group_seats[i]);
+			lane_unit_give_back(lane, lane->hand->units[i]);
+			lane_list_push(&lane->limited, lane->hand->seats[i]);
 		}
 	}
 	return picked_n;
@@ -173,16 +174,14 @@ static size_t gather(struct lane *lane)
 
 static bool run_go(struct lane *lane, size_t n)
 {
-	struct group group;
+	struct group *group = lane_hand_begin(lane, n);
+	struct flight *hand = lane->hand;
 
-	lane->sent = clock_mono(lane->options.clock);
 	lane->db->patience.reads = false;
-	group_init(&group, lane->group_units, lane->results, n);
-	lane_group_deadlines(lane, &group, n);
-	if (lane->group_seats[0]->go != ERRAND_LONG)
-		return group_try(&group, ASIDE_TRY_MS, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink,
+	if (hand->seats[0]->go != ERRAND_LONG)
+		return group_try(group, ASIDE_TRY_MS, lane->db, &hand->arena, lane->options.resolve_ms, &lane->sink,
 				 &lane->stats.group);
-	if (group_run(&group, lane->db, &lane->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.group)) {
+	if (group_run(group, lane->db, &hand->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.group)) {
 		lane_note_unlocked(lane);
 		return true;
 	}
@@ -193,22 +192,14 @@ static bool run_go(struct lane *lane, size_t n)
 void lane_limited_round(struct lane *lane)
 {
 	size_t n = gather(lane);
-	uint64_t failed_before = lane->stats.group.failed;
 	enum errand_go next = n > 1 ? ERRAND_ALONE : ERRAND_LONG;
+	bool told = run_go(lane, n);
 
-	if (run_go(lane, n)) {
-		if (lane->stats.group.failed != failed_before || trouble_is_on(&lane->trouble))
-			trouble_note(&lane->trouble, lane->group_units, lane->results, n,
-				     clock_mono(lane->options.clock));
-		lane_tell_peers(lane);
-	} else {
-		for (size_t i = 0; i < n; i++) {
-			lane->group_seats[i]->go = next;
-			lane_list_push(&lane->limited, lane->group_seats[i]);
-		}
+	for (size_t i = 0; i < n && !told; i++) {
+		lane->hand->seats[i]->go = next;
+		lane_list_push(&lane->limited, lane->hand->seats[i]);
 	}
-	arena_reset(&lane->arena);
-	lane->units_n = 0;
+	lane_hand_over(lane, told);
 	lane->db->driver->tend(lane->db, /* idle= */ false);
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the files of the lane share: lane.c, its thread and its rounds, lane_acts.c, the actions under way and their
+ * What the files of the lane share: lane.c, its thread and its rounds, lane_group.c, its groups, lane_acts.c, the actions under way and their
  * leases, lane_topics.c and lane_stands.c, who is woken, and lane_wait.c, who waits for the store no longer. All of it is for the
  * lane's thread. Nobody else includes this.
  */
@@ -13,10 +13,25 @@
 #include "task/trouble.h"
 
 #define LANE_BUCKETS 1024
+#define LANE_LOOKED_AT (2 * GROUP_UNITS_MAX)              /* of those who wait: how far group_pick sees */
+#define LANE_UNITS_MAX (LANE_LOOKED_AT + GROUP_UNITS_MAX) /* and one group is up */
+#define GROUP_BYTES_MAX (256u << 20)
 #define LANE_PEERS_MAX 64
 
 struct seat_list {
 	struct seat *first, **last;
+};
+
+/* A group, and all that is its own until it has been answered. */
+struct flight {
+	struct group group;
+	size_t n;
+	struct mono_time sent; /* before it was begun */
+	uint64_t committed;    /* its number, once it is up */
+	struct arena arena;
+	struct unit *units[GROUP_UNITS_MAX];
+	struct seat *seats[GROUP_UNITS_MAX];
+	struct unit_result results[GROUP_UNITS_MAX];
 };
 
 struct lane {
@@ -46,15 +61,14 @@ struct lane {
 	size_t pending_n;
 	bool stopping;
 	struct mono_time stop_by;
-	struct mono_time sent; /* before the group under way was begun */
 	int64_t drain_ms;
 
-	struct arena arena;
-	struct unit *units; /* a pool of PENDING_LOOKED_AT, used afresh in each round */
-	size_t units_n;
-	struct unit *group_units[GROUP_UNITS_MAX];
-	struct seat *group_seats[GROUP_UNITS_MAX];
-	struct unit_result results[GROUP_UNITS_MAX];
+	struct unit *units;                 /* a pool of LANE_UNITS_MAX */
+	struct unit *spare[LANE_UNITS_MAX]; /* of them; what was given back last is taken first */
+	size_t spare_n;
+	struct flight flights[2], *hand, *up; /* lane_group.c; up NULL: none */
+	int64_t unit_ns, durable_ns;          /* lately: a unit of a group takes, and then the disk */
+	uint64_t failed_before;               /* of stats.group, up to the group before */
 	struct group_sink sink;
 	int64_t woken[GROUP_UNITS_MAX * UNIT_WAKES_MAX]; /* by this round, for the peers */
 	size_t woken_n;
@@ -127,7 +141,7 @@ void lane_finish(struct lane *lane, struct seat *seat, enum hx_code code);
 void lane_answer_seat(struct lane *lane, struct seat *seat, struct answer *answer);
 /* A seat comes into the lane. It still has to be given its start. */
 void lane_enter(struct lane *lane, struct seat *seat);
-/* Does what the seat asks for. `unit`: where what it wants to commit stands, if that stays there for this round. */
+/* Does what the seat asks for. `unit`, of the pool: where what it wants to commit stands; taken over. NULL: it is asked once more. */
 void lane_carry_out(struct lane *lane, struct seat *seat, const struct ask *ask, struct unit *unit);
 
 void lane_list_init(struct seat_list *list);
@@ -137,8 +151,23 @@ void lane_wake_topic(struct lane *lane, int64_t topic);
 /* After a commit: what it has woken is told to the other lanes and nodes. */
 void lane_tell_peers(struct lane *lane);
 
-/* How long the n seats of a group can wait for it. */
-void lane_group_deadlines(const struct lane *lane, struct group *group, size_t n);
+/* ---- lane_group.c ---- */
+
+void lane_groups_init(struct lane *lane);
+void lane_groups_release(struct lane *lane);
+/* From the pool; NULL: it is empty. Back into it; takes NULL. */
+struct unit *lane_unit_take(struct lane *lane);
+void lane_unit_give_back(struct lane *lane, struct unit *unit);
+/* Those who wait to commit have none any more. Those who have none are asked once more what they want to commit. */
+void lane_units_let_go(struct lane *lane);
+void lane_ask_pending(struct lane *lane);
+/* A transaction for those who wait. */
+void lane_commit_round(struct lane *lane);
+/* Answers the group that is up, if there is one and the disk has it. */
+void lane_land(struct lane *lane, bool wait);
+/* A group of the first n in hand, with its deadlines; and after it: `told`, if it was run. */
+struct group *lane_hand_begin(struct lane *lane, size_t n);
+void lane_hand_over(struct lane *lane, bool told);
 
 /* ---- lane_limited.c ---- */
 

@@ -79,6 +79,8 @@ static void lane_wait_refuse(struct lane *lane, struct seat *seat)
 	struct unit spare;
 	struct ask ask = {.unit = &spare}; /* cppcheck-suppress uninitvar */
 
+	lane_unit_give_back(lane, seat->unit);
+	seat->unit = NULL;
 	for (int i = 0; i < REFUSALS_MAX && (i == 0 || ask.kind == ASK_COMMIT); i++) {
 		lane_answer_seat(lane, seat, &(struct answer){.kind = ANSWER_COMMIT, .result = &lane->refusal});
 		seat->task->kind->ask(seat->task, &ask);

@@ -1,0 +1,137 @@
+/* A lane whose disk is busy with one group while it computes the next: who is answered, and when. */
+#include <poll.h>
+
+#include "lane_party.h"
+#include "support/disk.h"
+#include "support/must_hold.h"
+#include "task/lane_parts.h"
+
+#define MANY 100
+
+/* Units are dear, and so many go in two parts. Nothing is in the lane yet. */
+static void start(void)
+{
+	party_start(STORE_SQLITE_FILE, CALLERS);
+	assert_true(party.lane->db->may_be_later);
+	party.lane->unit_ns = INT64_C(1) << 40;
+}
+
+static unsigned aside_n(void)
+{
+	return disk_syncs(/* aside= */ true);
+}
+
+/* All at once, while the lane stands still: each moves a subject of its own. */
+static void move_all(size_t n)
+{
+	hold_lane(party.lane, &holder);
+	for (size_t i = 0; i < n; i++) {
+		caller_move(&callers[i], (int64_t)i + 1, /* version= */ 1);
+		submit(party.lane, &callers[i]);
+	}
+	let_lane_go();
+}
+
+/* The first part is written, and the second computed, while the disk is at the first: none of them is told. Then all are. */
+static void nobody_is_answered_before_the_disk_has_it(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	start();
+	make_subjects(MANY);
+	before = aside_n();
+	disk_hold(true);
+	move_all(MANY);
+	AWAIT(aside_n() > before);
+	for (int i = 0; i < 20; i++) { /* a moment in which it would be told */
+		MUST_HOLD(count_done(callers, MANY) == 0, "a caller is told what the disk is still at");
+		poll(NULL, 0, 1);
+	}
+	disk_hold(false);
+	AWAIT(count_done(callers, MANY) == MANY);
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(callers[i].code, HX_OK);
+	assert_int_equal(version_of(1), 2);
+	assert_int_equal(version_of(MANY), 2);
+}
+
+/* A caller that loses to one of the first part is told so after that part is durable. */
+static void who_loses_to_what_is_not_durable_waits_too(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	start();
+	make_subjects(MANY);
+	before = aside_n();
+	disk_hold(true);
+	hold_lane(party.lane, &holder);
+	for (size_t i = 0; i < MANY; i++) { /* two for each subject: the second ones lose */
+		caller_move(&callers[i], (int64_t)(i % (MANY / 2)) + 1, /* version= */ 1);
+		submit(party.lane, &callers[i]);
+	}
+	let_lane_go();
+	AWAIT(aside_n() > before);
+	for (int i = 0; i < 20; i++) {
+		MUST_HOLD(count_done(callers, MANY) == 0, "a caller is told what the disk is still at");
+		poll(NULL, 0, 1);
+	}
+	disk_hold(false);
+	AWAIT(count_done(callers, MANY) == MANY);
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(callers[i].code, i < MANY / 2 ? HX_OK : HX_CONCURRENCY_ERROR);
+}
+
+/* A unit whose data is refused, in a group that goes later: it alone is told so, and all others have been done. */
+static void one_that_is_refused_harms_nobody(void **state)
+{
+	(void)state;
+	start();
+	make_subjects(MANY);
+	hold_lane(party.lane, &holder);
+	for (size_t i = 0; i < MANY; i++) {
+		if (i % 40 == 20)
+			caller_probe(&callers[i], build_create, (int64_t)i + 1, 0); /* it is there */
+		else
+			caller_move(&callers[i], (int64_t)i + 1, /* version= */ 1);
+		submit(party.lane, &callers[i]);
+	}
+	let_lane_go();
+	AWAIT(count_done(callers, MANY) == MANY);
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(version_of((int64_t)i + 1), i % 40 == 20 ? 1 : 2);
+}
+
+/* It stops with one group up: that one is answered, and what it has written is there. */
+static void a_lane_that_stops_lands_what_is_up(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	start();
+	make_subjects(MANY);
+	before = aside_n();
+	disk_hold(true);
+	move_all(MANY);
+	AWAIT(aside_n() > before);
+	lane_ask_to_stop(party.lane, /* drain_ms= */ 10000);
+	disk_hold(false);
+	lane_stop(party.lane, 10000);
+	assert_int_equal(count_done(callers, MANY), MANY);
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(callers[i].code, HX_OK);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(nobody_is_answered_before_the_disk_has_it, tear_down),
+		cmocka_unit_test_teardown(who_loses_to_what_is_not_durable_waits_too, tear_down),
+		cmocka_unit_test_teardown(one_that_is_refused_harms_nobody, tear_down),
+		cmocka_unit_test_teardown(a_lane_that_stops_lands_what_is_up, tear_down),
+	};
+
+	ONLY_THE_NAMED(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
