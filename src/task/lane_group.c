@@ -313,6 +313,7 @@ static void take_off(struct lane *lane)
 	lane_land(lane, /* wait= */ true);
 	lane->up = hand;
 	lane->hand = hand == &lane->flights[0] ? &lane->flights[1] : &lane->flights[0];
+	lane_land(lane, /* wait= */ false); /* what has only read is durable with what was before it, and nobody will tell */
 }
 
 void lane_commit_round(struct lane *lane)
