@@ -24,50 +24,44 @@ export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export const clock = () => performance.now(); // monotonic
 
 export class Api {
-  constructor(o = {}) {
-    this.base = new URL((o.server || process.env.HAPAX_SERVER || "http://127.0.0.1:7411").replace(/\/*$/, "/api/v1/"));
-    const key = o.key || process.env.HAPAX_KEY;
-    this.headers = { "Content-Type": "application/json", ...(key && { Authorization: "Bearer " + key }),
-      ...(o.workspace && { "Hapax-Workspace": o.workspace }), ...(o.requester && { "Hapax-Requester": o.requester }) };
-    this.timeout = duration(o.timeout ?? "30s"); // of one try
-    this.patience = duration(o.patience ?? "2m"); // of a call with all its tries
+  constructor({ server, key, workspace, requester, timeout = "30s", patience = "2m" } = {}) {
+    this.base = new URL((server || process.env.HAPAX_SERVER || "http://127.0.0.1:7411").replace(/\/*$/, "/api/v1/"));
+    const secret = key || process.env.HAPAX_KEY;
+    this.headers = { "Content-Type": "application/json", ...(secret && { Authorization: "Bearer " + secret }),
+      ...(workspace && { "Hapax-Workspace": workspace }), ...(requester && { "Hapax-Requester": requester }) };
+    this.timeout = duration(timeout); // of one try
+    this.patience = duration(patience); // of a call with all its tries
     this.http = this.base.protocol === "https:" ? https : http;
     this.agent = new this.http.Agent({ keepAlive: true });
   }
 
-  once(method, path, text, { headers, timeout = this.timeout, signal } = {}) {
+  once(method, path, text = "", { headers, timeout = this.timeout, signal } = {}) {
     return new Promise((resolve, reject) => {
-      const size = text === undefined ? {} : { "Content-Length": Buffer.byteLength(text) };
-      const asked = { method, agent: this.agent, signal, headers: { ...this.headers, ...headers, ...size } };
-      const request = this.http.request(new URL(path, this.base), asked, (answer) => {
-        const parts = [];
-        answer.on("data", (part) => parts.push(part)).on("error", reject).on("end", () => {
-          clearTimeout(timer);
-          if (!answer.complete) return reject(new Error("the answer was cut off"));
-          const said = Buffer.concat(parts).toString(), { statusCode: status } = answer;
-          let body = null;
-          try { body = said ? JSON.parse(said) : null; } catch (error) { if (status < 300) return reject(error); }
-          resolve({ status, after: 1000 * answer.headers["retry-after"] || 0, body });
+      const all = { ...this.headers, ...headers, "Content-Length": Buffer.byteLength(text) };
+      const how = { method, headers: all, agent: this.agent, timeout, signal };
+      const request = this.http.request(new URL(path, this.base), how, (answer) => {
+        let said = "", body = null;
+        const { statusCode: status } = answer, after = 1000 * answer.headers["retry-after"] || 0;
+        answer.setEncoding("utf8").on("data", (part) => (said += part)).on("error", reject).on("end", () => {
+          try { body = said && JSON.parse(said); } catch (error) { if (status < 300) return reject(error); }
+          resolve({ status, after, body });
         });
       });
-      const timer = setTimeout(() => request.destroy(new Error("no answer in time")), timeout);
-      request.on("error", (error) => (clearTimeout(timer), reject(error)));
-      request.end(text);
+      request.on("timeout", () => request.destroy(new Error("no answer in time"))).on("error", reject).end(text);
     });
   }
 
   // The same bytes again until there is an answer: what has no answer, or one that is none (429, 5xx), was maybe done.
   async text(method, path, text, o = {}) {
-    const deadline = clock() + (o.patience ?? this.patience);
+    const deadline = clock() + this.patience, once = o.once ?? this.once.bind(this);
     for (let wait = 20; ; wait = Math.min(2 * wait, 5000)) {
-      let answer, problem;
-      try { answer = await (o.once ?? this.once).call(this, method, path, text, o); } catch (error) { problem = error; }
-      if (o.signal?.aborted) throw problem ?? new Error("aborted");
-      const unsure = !answer || answer.status === 429 || answer.status >= 500 || answer.body?.code === "IN_FLIGHT";
-      if (answer && answer.status < 400) return answer.body;
-      const pause = Math.max(answer?.after ?? 0, wait * (0.5 + Math.random() / 2));
-      if (!unsure || answer?.body?.code === "OUTCOME_UNKNOWN" || clock() + pause > (o.until?.() ?? deadline))
-        throw answer ? new HapaxError(answer.status, answer.body) : problem;
+      const nothing = (error) => ({ status: 503, error });
+      const { status, body, after = 0, error } = await once(method, path, text, o).catch(nothing);
+      if (status < 400) return body;
+      const unsure = status === 429 || status >= 500 || body?.code === "IN_FLIGHT";
+      const pause = Math.max(after, wait * (0.5 + Math.random() / 2));
+      if (!unsure || body?.code === "OUTCOME_UNKNOWN" || clock() + pause > (o.until?.() ?? deadline))
+        throw error ?? new HapaxError(status, body);
       await sleep(pause);
     }
   }

@@ -11,89 +11,76 @@ function define(name, options, code) {
   return { name, version: String(options.version ?? "1"), code };
 }
 
-// Where many runs are under way their calls go together: those that are there at the same moment, in one request, two
-// of which are out at a time. Once: what has no answer so goes alone when it is sent again, and so do all others for
-// the time of a lease. One that hangs does not hold up the rest.
+// Where many runs are under way, those of their calls that are there at the same moment go in one request, two of which
+// are out at a time. What has no answer so goes alone when it is sent again: one that hangs does not hold up the rest.
 const FEW = 8, LONG = 8000, TOGETHER = 100;
-function together({ api, callMs, leaseMs }, active) {
-  const queue = [], alone = ({ all, resolve, reject }) => api.once(...all).then(resolve, reject);
-  let out = 0, apart = 0;
-  const part = () => (apart = clock() + leaseMs);
-  function send(list) {
-    const calls = list.map(({ all: [, path, text] }) => `{"run":"${path.split("/")[2]}","call":${text}}`);
-    const how = { timeout: Math.ceil(callMs / 2) };
-    return api.once("POST", "functions/journal", `{"calls":[${calls}]}`, how).then((said) => {
-      const { status } = said, later = status === 429 || status >= 500;
-      const answers = (status < 300 && said.body?.answers) || [];
-      if (answers.length < list.length) part(); // 404: an engine that does not know it yet
-      list.forEach((c, i) => (answers[i] ? c.resolve(answers[i]) : later ? c.resolve(said) : alone(c)));
-    }, (error) => { part(); list.forEach((c) => c.reject(error)); });
+function together({ api, leaseMs }, active) {
+  const queue = [];
+  let out = 0;
+  async function send() {
+    while (queue.length) {
+      const list = queue.splice(0, TOGETHER), calls = list.map(({ id, text }) => `{"run":"${id}","call":${text}}`);
+      const asked = api.once("POST", "functions/journal", `{"calls":[${calls}]}`, { timeout: Math.ceil(leaseMs / 6) });
+      const { body } = await asked.catch(() => ({}));
+      list.forEach(({ resolve }, i) => resolve(body?.answers?.[i] ?? { status: 503 }));
+    }
+    out--;
   }
-  function flush() {
-    if (clock() < apart) return queue.splice(0).forEach(alone);
-    if (!queue.length || out === 2) return;
-    const list = queue.splice(0, TOGETHER), slow = setTimeout(() => next(), callMs / 4);
-    let next = () => { clearTimeout(slow); next = () => {}; out--; flush(); };
-    out++;
-    (list.length > 1 ? send(list) : alone(list[0])).finally(() => next());
-    flush();
-  }
-  return (...all) => {
-    const [, , text, how] = all, { again } = how;
+  return (method, path, text, how) => {
+    const { again } = how;
     how.again = true;
-    if (again || active.size < FEW || text.length > LONG || clock() < apart) return api.once(...all);
-    return new Promise((resolve, reject) => { if (queue.push({ all, resolve, reject }) === 1) setImmediate(flush); });
+    if (again || active.size < FEW || text.length > LONG) return api.once(method, path, text, how);
+    if (out < 2 && ++out) setImmediate(send);
+    return new Promise((resolve) => queue.push({ id: path.split("/")[2], text, resolve }));
   };
 }
 
 // Takes turns until stop() is called, or the signal says so; then what is under way is ended, or given back.
 function work(o) {
-  const fns = new Map(o.functions.map((f) => [f.name + " " + f.version, f])), active = new Map(), warm = new Map();
   const { api = new Api(o), concurrency = 16, keep = 500, fakes, log = (...words) => console.error(...words) } = o;
+  const fns = new Map(o.functions.map((f) => [`${f.name} ${f.version}`, f])), active = new Map(), warm = new Map();
   const name = o.worker ?? `${os.hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`, end = new AbortController();
-  const leaseMs = duration(o.lease ?? "30s"), waitMs = Math.min(20000, Math.ceil(leaseMs / 2));
-  const worker = { api, name, log, fakes, leaseMs, callMs: Math.ceil(leaseMs / 3), stopping: false };
+  const leaseMs = duration(o.lease ?? "30s"), worker = { api, name, log, fakes, leaseMs, stopping: false };
   worker.once = together(worker, active);
   let freed = () => {};
 
-  async function take(t, sent) {
-    const fn = fns.get(t.function + " " + t.version), before = t.from && active.get(t.run);
-    if (before) await Promise.race([before.gone, sleep(1000)]); // its turn is over, and it is about to hear so
-    let run = warm.get(t.run), { journal, more } = t;
-    warm.delete(t.run);
-    if (!run || !t.from || t.from > run.seq || run.fn !== fn) {
-      if (t.from) [journal, more] = [[], true]; // it was here, and is not any more
-      run = new Run(worker, t, fn);
+  async function journal(t, known) { // what it does not know, in pages where it is long
+    let { journal, more } = known || !t.from ? t : { journal: [], more: true };
+    for (let page; more; { more } = page) {
+      const after = journal.at(-1)?.seq ?? 0;
+      page = await api.text("GET", `functions/runs/${t.run}/journal?fence=${t.fence}&after=${after}`);
+      journal = journal.concat(page.journal);
     }
+    return journal;
+  }
+  async function take(t, sent) {
+    const fn = fns.get(`${t.function} ${t.version}`), before = t.from && active.get(t.run);
+    if (before) await Promise.race([before.gone, sleep(1000)]); // its turn is over, and it is about to hear so
+    const kept = warm.get(t.run), known = t.from && kept?.seq >= t.from && kept.fn === fn;
+    const run = known ? kept : new Run(worker, t, fn);
+    warm.delete(t.run);
     active.set(t.run, run);
     Object.assign(run, { sent, leaseEnd: sent + leaseMs, fence: t.fence, gone: new Promise((go) => (run.leave = go)) });
     try {
-      for (let page; more; { more } = page) {
-        const after = journal.at(-1)?.seq ?? 0;
-        page = await api.text("GET", `functions/runs/${t.run}/journal?fence=${t.fence}&after=${after}`);
-        journal = journal.concat(page.journal);
-      }
-      const news = journal.filter(({ seq }) => seq > run.seq); // of what it has not heard since it asked for turns
-      if ((await run.turn(t, news)) && active.get(t.run) === run) warm.set(t.run, run);
+      if ((await run.turn(t, await journal(t, known))) && active.get(t.run) === run) warm.set(t.run, run);
       if (warm.size > keep) warm.delete(warm.keys().next().value);
     } catch (error) {
-      worker.log(`${t.run}: ${error.stack}`);
-    } finally {
-      if (active.get(t.run) === run) active.delete(t.run);
-      run.leave();
-      freed();
+      log(`${t.run}: ${error.stack}`);
     }
+    if (active.get(t.run) === run) active.delete(t.run);
+    run.leave();
+    freed();
   }
-  const worth = ([, run]) => run.waits || run.seq > 20; // to be named: it may suspend, or has much to be told again
   let told = "", failed = 0;
-  const tell = (words) => { if (words !== told) worker.log(`hapax: ${(told = words)}`); };
+  const tell = (words) => { if (words !== told) log(`hapax: ${(told = words)}`); };
   const functions = [...fns.values()].map(({ name, version }) => ({ name, version })), where = api.base.origin;
-  const asks = `asks ${where} for turns of ${functions.map((f) => `${f.name} ${f.version}`).join(", ")}`;
+  const asks = `asks ${where} for turns of ${[...fns.keys()].join(", ")}`;
   async function claim(max) {
-    const named = [...warm, ...active].filter(worth).map(([run, { seq }]) => ({ run, seq })), sent = clock();
-    const ask = JSON.stringify({ worker: name, functions, max, waitMs, leaseMs, warm: named });
-    const how = { timeout: waitMs + api.timeout, signal: end.signal };
-    const lost = (error) => ({ status: 503, error });
+    const much = [...active].filter(([, run]) => run.seq > 20); // of the others it is less to be told all
+    const known = [...warm, ...much].map(([run, { seq }]) => ({ run, seq }));
+    const sent = clock(), waitMs = Math.min(20000, Math.ceil(leaseMs / 2));
+    const ask = JSON.stringify({ worker: name, functions, max, waitMs, leaseMs, warm: known });
+    const how = { timeout: waitMs + api.timeout, signal: end.signal }, lost = (error) => ({ status: 503, error });
     const { status, body, error } = await api.once("POST", "functions/claim", ask, how).catch(lost);
     if (status < 300) {
       failed = 0;
@@ -108,7 +95,6 @@ function work(o) {
     }
   }
   async function poll() {
-    const beat = setInterval(() => active.forEach((run) => run.heartbeat()), Math.max(20, leaseMs / 12)).unref();
     const room = () => new Promise((go) => (freed = go));
     tell(asks);
     try {
@@ -117,10 +103,7 @@ function work(o) {
         else await room();
       active.forEach((run) => run.wake());
       while (active.size) await room();
-    } finally {
-      clearInterval(beat);
-      api.agent.destroy();
-    }
+    } finally { api.agent.destroy(); }
   }
   const stop = () => { worker.stopping = true; end.abort(); freed(); return under; };
   const under = poll();

@@ -22,6 +22,7 @@ const marks = new Set(["compensate", "drop"]);
 const CALL_MAX = 1000, WORDS_MAX = 10000; // entries of one call; what is kept of an error
 const RELEASED = { state: "released" };
 const LOST = new Set(["STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"]); // it is not ours any more
+const ANEW = new Set(["CANCELLED", "WRONG_STATUS"]); // the next turn says what is to be done
 const tick = () => new Promise(setImmediate); // after all that the code does by itself
 const json = (value) => (value === undefined ? null : JSON.parse(JSON.stringify(value) ?? "null"));
 const errorOf = (error) => ({
@@ -58,13 +59,13 @@ const entry = Symbol("of a promise: what it is about");
 export class Run {
   constructor(worker, { run, input }, fn) {
     Object.assign(this, { worker, fn, id: run, input, seq: 0, asked: 0, running: 0, at: 0, places: [], outbox: [],
-      inbox: [], entries: new Map(), undos: new Map(), uses: new Map(), marked: new Set(), pending: new Set(),
+      news: [], entries: new Map(), undos: new Map(), uses: new Map(), marked: new Set(), pending: new Set(),
       groups: new Set() });
   }
   wake() { this.woken?.(); }
-  async nap(ms) { // until something happens: a step has ended, an answer is there, the code has asked
+  async nap(ms) { // or until something happens: a step has ended, the code has asked
     let timer;
-    await new Promise((go) => { this.woken = go; if (ms != null) timer = setTimeout(go, ms); });
+    await new Promise((go) => { this.woken = go; timer = setTimeout(go, ms); });
     clearTimeout(timer);
   }
   die(why) { // not ours any more: the code goes on no further, and what it is doing is told to stop
@@ -102,7 +103,6 @@ export class Run {
     e.promise = new Promise((resolve, reject) => { e.resolve = resolve; e.reject = reject; });
     e.promise[entry] = e;
     this.pending.add(e);
-    this.waits ||= kind !== "step";
     if (e.work?.undo) this.compensate(e, e.work.undo);
     this.wake();
     return e.promise;
@@ -129,37 +129,25 @@ export class Run {
     if (!e.busy && !ended(e) && !isUnborn(e)) this.mark("drop", e);
   }
 
-  // --- what has ended, handed to the code in order of seq
-  take(c) {
-    const home = c.kind === "undo" ? this.undos : this.entries, id = idOf(c.name, c.n);
-    if (marks.has(c.kind)) return void this.marked.add(c.kind + id);
-    let e = home.get(id);
-    if (!e) {
-      e = new Entry(c.kind, c.name, c.n);
-      home.set(id, e);
-      if (home === this.entries) this.places.push(e);
-    }
-    e.sent = true;
-    return e.update(c);
-  }
-  async play(changes) {
-    const all = changes.map((c) => this.take(c)).filter(Boolean);
-    this.places.sort((a, b) => a.i - b.i); // they come in order of seq, also from a worker that had a turn meanwhile
-    if (!this.started) this.start();
-    await tick();
-    for (const e of all) {
-      if (e.over || e.kind === "undo" || instant.has(e.kind) || !ended(e) || e.state === "dropped") continue;
-      // Code that waits for something of its own is given a moment; code that waits for us will not ask for this one.
-      const goes = () => !(e.asked || this.done || this.halt || this.dead || this.cancelled || this.pending.size);
-      for (const until = clock() + 5000; goes() && clock() < until; ) await this.nap(100);
-      if (this.halt || this.dead) return;
-      if (e.asked) {
-        this.deliver(e);
-        await tick();
-      } else if (!this.cancelled) return this.diverge(e, [...this.pending][0]);
+  // --- what the engine says, handed to the code in order of seq, one by one
+  hear(changes) {
+    for (const c of changes) {
+      const id = idOf(c.name, c.n), home = c.kind === "undo" ? this.undos : this.entries;
+      if (marks.has(c.kind)) this.marked.add(c.kind + id);
+      else if (!home.has(id)) home.set(id, new Entry(c.kind, c.name, c.n));
+      const e = home.get(id);
+      if (marks.has(c.kind) || (e.over && ended(e))) continue; // nothing new to the code
+      if (!e.sent && home === this.entries) this.places.push(e);
+      e.update(c).sent = true;
+      if (ended(e) && e.state !== "dropped" && home === this.entries && !instant.has(e.kind)) this.news.push(e);
     }
   }
-  deliver(e) {
+  async deliver(e) {
+    // Code that waits for something of its own is given a moment; code that waits for us will not ask for this one.
+    const goes = () => !(e.asked || this.done || this.halt || this.dead || this.cancelled || this.pending.size);
+    for (const until = clock() + this.worker.leaseMs / 6; goes() && clock() < until; ) await this.nap(100);
+    if (this.halt || this.dead || e.over) return;
+    if (!e.asked) return this.cancelled ? undefined : this.diverge(e, [...this.pending][0]);
     e.over = true;
     this.pending.delete(e);
     try {
@@ -172,10 +160,8 @@ export class Run {
   }
   // Where only this worker can end anything the order of seq is known before the answer: the code goes on at once.
   foreseen() {
-    const known = (e) => e.kind === "step" && e.result && ended(e) && !e.over, next = this.outbox.find(known);
-    const open = (e) => e.kind === "step" && e.state !== "unknown" && !ended(e);
-    if (next) for (const e of this.pending) if (!open(e) && !known(e)) return null;
-    return next;
+    const next = this.outbox.find((e) => e.kind === "step" && e.result && ended(e) && !e.over);
+    return next && [...this.pending].every((e) => e.kind === "step" && e.state !== "unknown") ? next : null;
   }
 
   // --- what is said to the engine
@@ -186,28 +172,24 @@ export class Run {
     if (e.over && !e.sent && !e.busy) e.result ??= failure("DROPPED", "it lost its race before it began");
     return Object.assign(words, e.result ?? { state: "begun" });
   }
-  call(entries, end) {
-    const { worker, id, fence, seq } = this, { name, leaseMs } = worker;
-    return [`functions/runs/${id}/journal`, JSON.stringify({ worker: name, fence, seq, entries, end, leaseMs })];
-  }
-  async post(entries, end) { // repeated until it is answered
-    const sent = clock(), { api, callMs, once } = this.worker;
-    const how = { until: () => this.leaseEnd, timeout: callMs, once };
-    const answer = await api.text("POST", ...this.call(entries, end), how);
-    this.heard(answer, sent);
-    return answer;
+  async post(entries, end) { // repeated until it is answered; with nothing to say it is a heartbeat
+    const { api, name, leaseMs, once } = this.worker, { id, fence, seq } = this, sent = clock();
+    const text = JSON.stringify({ worker: name, fence, seq, entries, end, leaseMs });
+    const how = { until: () => this.leaseEnd, timeout: Math.ceil(leaseMs / 3), once };
+    const answer = await api.text("POST", `functions/runs/${id}/journal`, text, how);
+    Object.assign(this, { seq: answer.seq, sent, leaseEnd: sent + leaseMs });
+    if (answer.paused || (answer.cancelled && !this.cancelled)) this.halt ??= RELEASED; // the next turn says so
+    return answer.completed;
   }
   // One call, with all that is to be said but what is held back. False: it was refused, or the run is not ours.
   async send(end, held) {
-    const queue = this.outbox.filter((e) => e !== held);
-    this.outbox = held ? [held] : queue.splice(CALL_MAX);
+    const queue = this.outbox.filter((e) => e !== held), rest = queue.splice(CALL_MAX);
     const said = queue.map((e) => ({ e, words: this.words(e), result: e.result }));
-    this.calling = true;
-    await this.beat; // a heartbeat that is under way
-    const entries = said.flatMap(({ words }) => words ?? []);
-    const problem = await this.post(entries, end).then(() => null, (error) => error);
-    this.calling = false;
-    if (problem) return this.refused(problem, queue);
+    this.outbox = held ? [...rest, held] : rest;
+    let news;
+    try {
+      news = await this.post(said.flatMap(({ words }) => words ?? []), end);
+    } catch (error) { return this.refused(error, queue); }
     for (const { e, words, result } of said) {
       e.sent = true;
       if (e.result !== result) continue; // it has ended meanwhile
@@ -215,43 +197,23 @@ export class Run {
       e.result = undefined;
       if (e.state === "unknown") e.onUnknown = "hold"; // what its worker does not know is for a person
     }
+    this.hear(news);
     return true;
   }
   // The turn comes to an end, and what stands in our memory is thrown away: with what has happened all the same. If
-  // that is refused, too (it is too large, or the journal full), a person is asked what was done; at last with nothing.
-  async refused(error, queue) {
-    const tries = ++this.refusals, failed = { state: "failed", error: errorOf(error) };
-    if (LOST.has(error.code) || !(error.status < 500) || tries === 4) return void this.die("lost");
-    this.worker.log(`${this.id}: ${error.message} (${error.code ?? error.status})`);
-    let anew = error.code === "CANCELLED" || error.code === "WRONG_STATUS", decided = new Set();
-    if (error.code === "BAD_ENTRY") { // by a person, meanwhile?
-      const { completed } = await this.post([]).catch(() => ({}));
-      decided = new Set(completed?.map(({ name, n }) => idOf(name, n)));
-      anew = queue.some(({ id }) => decided.has(id));
-    }
-    const again = queue.filter((e) => (this.halt ? e.result : happened(e)) && !decided.has(e.id));
+  // that is refused, too (it is too large, or the journal full), a person is asked what was done.
+  async refused(error, said) {
+    const { code, status, message } = error, tries = ++this.refusals;
+    if (LOST.has(code) || !(status < 500) || tries === 3) return void this.die("lost");
+    this.worker.log(`${this.id}: ${message} (${code ?? status})`);
+    const news = code === "BAD_ENTRY" ? await this.post([]).catch(() => []) : []; // decided by a person, meanwhile?
+    const decided = (e) => news.some((c) => c.name === e.name && c.n === e.n);
+    const anew = ANEW.has(code) || said.some(decided), failed = { state: "failed", error: errorOf(error) };
+    const again = said.filter((e) => (this.halt ? e.result : happened(e)) && !decided(e));
     if (!anew && tries === 2)
       for (const e of again) if (e.result.state === "done") this.settle(e, { ...failed, state: "unknown" });
-    this.outbox = [...(anew || tries < 3 ? again : []), ...this.outbox.filter((e) => !again.includes(e))];
+    this.outbox = [...again, ...this.outbox.filter((e) => !again.includes(e))];
     this.halt = anew || tries === 2 ? RELEASED : failed;
-  }
-  heard(answer, sent) {
-    Object.assign(this, { seq: answer.seq, sent, leaseEnd: Math.max(this.leaseEnd, sent + this.worker.leaseMs) });
-    if (answer.paused || (answer.cancelled && !this.cancelled)) this.halt ??= RELEASED; // the next turn says so
-    for (const c of answer.completed ?? []) {
-      const e = c.kind === "step" && this.entries.get(idOf(c.name, c.n));
-      if (!(e?.over && ended(e))) this.inbox.push(c); // what the code does not have yet
-    }
-  }
-  heartbeat() { // out of sequence, and not while a call is on its way, which says as much
-    const { api, callMs, leaseMs } = this.worker, sent = clock();
-    if (this.lapsed()) return this.die("lapsed");
-    if (this.calling || this.beating || sent - this.sent < leaseMs / 3) return;
-    this.beating = true;
-    this.beat = api.once("POST", ...this.call([]), { timeout: callMs }).then(({ status, body }) => {
-      if (status < 300) this.heard(body, sent), this.wake();
-      else if (body?.code === "STALE_FENCE") this.die("stale");
-    }).catch(() => {}).finally(() => (this.beating = false));
   }
 
   // --- what is executed
@@ -263,33 +225,29 @@ export class Run {
   async execute(e) {
     const { probe } = e.work, asks = e.state === "unknown" && probe;
     const key = e.key ?? `${this.id}/${encode(e.name)}/${e.n}${e.kind === "undo" ? "/undo" : ""}`;
-    const found = async () => { const out = await probe(key); return out == null ? null : done(out); };
+    const found = async (otherwise) => { const out = await probe(key); return out == null ? otherwise() : done(out); };
+    const again = () => (e.over || (this.cancelled && e.kind === "step") ? undefined : 0);
+    const missing = () => ({ ...failure("NOT_DONE", "it was not done"), retryAfterMs: again() });
     let result;
     e.busy = true;
     this.running++;
     try {
-      if (!asks) e.attempt++;
-      result = asks ? await found() : done(await this.attempt(e, key));
-    } catch (error) {
-      result = asks ? { state: "unknown", error: errorOf(error) } : this.judge(e, error);
-      if (!asks && result.state === "unknown" && probe) // in doubt: the probe knows, or nobody does
-        try { result = (await found()) ?? this.judge(e, new NotDone(error?.message)); } catch { /* nobody does */ }
-    }
+      if (!asks) result = await this.attempt(e, key).then(done).catch((error) => this.judge(e, error));
+      if (asks) result = await found(missing);
+      else if (result.state === "unknown" && probe) // in doubt: the probe knows, or nobody does
+        result = await found(() => this.judge(e, new NotDone(result.error.message)));
+    } catch (error) { result ??= { state: "unknown", error: errorOf(error) }; }
     e.busy = false;
     this.running--;
-    if (result) this.settle(e, result);
-    else if (!e.over && (!this.cancelled || e.kind === "undo")) e.update({ state: "failed", retryAfterMs: 0 }); // again
-    else this.settle(e, failure("DROPPED", "it was not done, and nobody waits for it"));
+    this.settle(e, result);
     this.wake();
   }
-  attempt(e, key) {
-    const { fn, timeout } = e.work, abort = () => (e.abort ??= new AbortController()); // made for those who look
-    const more = { attempt: e.attempt, get signal() { return abort().signal; } };
-    e.abort = undefined;
-    if (!timeout) return fn(key, more);
-    const timer = setTimeout(() => abort().abort(new Error("it took too long")), duration(timeout));
-    const late = new Promise((_, no) => more.signal.addEventListener("abort", () => no(more.signal.reason)));
-    return Promise.race([fn(key, more), late]).finally(() => clearTimeout(timer));
+  async attempt(e, key) {
+    const { fn, timeout } = e.work, { signal } = (e.abort = new AbortController()), attempt = ++e.attempt;
+    if (!timeout) return fn(key, { attempt, signal });
+    const timer = setTimeout(() => e.abort.abort(new Error("it took too long")), duration(timeout));
+    const late = new Promise((_, no) => signal.addEventListener("abort", () => no(signal.reason)));
+    return Promise.race([fn(key, { attempt, signal }), late]).finally(() => clearTimeout(timer));
   }
   judge(e, error) {
     const { effect, onUnknown, retry } = e.work, said = { state: "failed", error: errorOf(error) };
@@ -319,68 +277,65 @@ export class Run {
     this.wake();
   }
   async turn({ seq, retry, cancelled }, journal) { // true: suspended, and worth to be kept
-    Object.assign(this, { retry, cancelled, halt: null, ended: null, undoing: null, refusals: 0, replaying: true,
-      seq: Math.max(seq, journal.at(-1)?.seq ?? 0) });
-    await this.play([...this.inbox.splice(0), ...journal]);
-    this.replaying = false;
+    Object.assign(this, { seq, retry, cancelled, halt: null, ended: null, undoing: null, refusals: 0 });
+    this.replaying = !this.started && journal.length > 0;
+    this.hear(journal);
+    this.places.sort((a, b) => a.i - b.i); // they come in order of seq, also from a worker that had a turn meanwhile
+    if (!this.started) this.start();
     for (;;) {
       await tick();
       if (this.lapsed()) this.die("lapsed");
       if (this.dead || this.ended) return !this.dead && this.ended === "suspended";
-      const next = !this.halt && !this.inbox.length && this.foreseen();
-      if (next) this.deliver(next);
-      else if (this.inbox.length && !this.halt) await this.play(this.inbox.splice(0));
+      this.replaying &&= this.news.length > 0;
+      const next = this.halt ? null : this.news.shift() ?? this.foreseen();
+      if (next) await this.deliver(next);
       else await this.move();
     }
   }
   async end(end) { if (await this.send(end)) this.ended = end.state; }
   async move() { // the code asks for nothing more: what is next
     if (this.worker.stopping) this.halt ??= RELEASED;
-    const { halt, cancelled } = this, pending = [...this.pending];
+    const { halt, cancelled, done } = this, pending = [...this.pending];
     if (halt) this.outbox = this.outbox.filter((e) => halt.state !== "diverged" && happened(e));
     if (this.outbox.length > CALL_MAX) return this.send();
-    const idle = halt || cancelled || this.done?.state === "failed";
-    const steps = idle ? [] : pending.filter((e) => this.ready(e));
-    if (steps.length === 1 && !this.running && this.alone(steps[0])) { // one write, when it has ended
-      [this.lone] = steps;
-      if (this.outbox.some((e) => e !== this.lone)) return this.send(undefined, this.lone);
-      return void this.execute(this.lone);
-    }
+    const idle = halt || (done?.state === "failed" && !cancelled);
+    const mine = idle ? [] : pending.filter((e) => !cancelled || e.state === "unknown");
+    const steps = mine.filter((e) => this.ready(e));
     if (steps.length) return this.begin(steps);
-    if (this.running) {
-      if (this.outbox.some((e) => e !== this.lone || e.result)) return this.send();
-      const due = idle ? [] : pending.filter((e) => !e.busy && e.due).map((e) => e.due - clock());
-      return this.nap(Math.max(1, Math.min(1000, ...due)));
-    }
+    if (this.running || !(halt || cancelled || done || pending.length)) return this.wait(mine);
     if (halt) return this.end(halt);
     if (cancelled) return this.unwind();
-    if (!this.done) return pending.length ? this.suspend(pending) : this.nap(); // or the code waits for its own things
+    if (!done) return pending.some(ended) ? this.send() : this.suspend(pending);
     if (this.at < this.places.length) return this.diverge(this.places[this.at]);
     this.outbox = this.outbox.filter((e) => !isUnborn(e.about ?? e));
-    return this.end(this.done);
+    return this.end(done);
   }
-  alone(e) { // it needs no word before it is executed: the code has asked for nothing after it
-    return e.work.effect !== "claimed" && !e.work.undo && (e.state !== "new" || this.outbox.at(-1) === e);
+  wait(pending) { // for what is executed, or for the code itself
+    const beat = this.sent + this.worker.leaseMs / 3 - clock();
+    if (beat <= 0 || this.outbox.some((e) => !e.busy)) return this.send();
+    const due = pending.filter((e) => !e.busy && e.due).map((e) => e.due - clock());
+    return this.nap(Math.max(1, Math.min(beat, ...due)));
   }
-  async begin(steps) { // in one call; nothing is executed before it is answered
-    const begins = (e) => e.state !== "begun" && !(e.state === "unknown" && e.work.probe);
-    for (const e of steps) if (begins(e) && !this.outbox.includes(e)) this.outbox.push(e);
-    while (this.outbox.length) if (!(await this.send())) return;
+  // In one call, which is answered before anything is executed. One that is not claimed, and the last that the code has
+  // asked for, needs no word before: it is one write, when it has ended.
+  async begin(steps) {
+    const [e] = steps, { effect, undo } = e.work, plain = effect !== "claimed" && !undo;
+    const lone = steps.length === 1 && !this.running && plain && (e.state !== "new" || this.outbox.at(-1) === e) && e;
+    const begins = (o) => o !== lone && o.state !== "begun" && !(o.state === "unknown" && o.work.probe);
+    for (const o of steps) if (begins(o) && !this.outbox.includes(o)) this.outbox.push(o);
+    if (lone && this.outbox.some((o) => o !== lone)) return this.send(undefined, lone);
+    while (!lone && this.outbox.length) if (!(await this.send())) return;
     if (this.lapsed()) return this.die("lapsed");
-    for (const e of steps)
-      if (!this.halt) this.execute(e);
-      else if (e.state === "begun") this.settle(e, { ...failure("CANCELLED", "not executed"), retryAfterMs: 0 });
+    for (const o of steps)
+      if (!this.halt) this.execute(o);
+      else if (o.state === "begun") this.settle(o, { ...failure("CANCELLED", "not executed"), retryAfterMs: 0 });
   }
   suspend(open) {
     const whole = (group) => open.every((e) => group.has(e)) && [...group].every((e) => e.over || open.includes(e));
     const any = (open.length > 1 && ![...this.groups].some(whole)) || undefined;
     return this.end({ state: "suspended", awaits: open.map(brief), any });
   }
-  unwind() { // cancelled: what is in doubt gets an outcome, what is done is undone, in reverse
-    for (const e of [...this.pending].filter((o) => o.state === "unknown" && this.ready(o)))
-      if (e.work.effect !== "claimed" || e.work.probe) this.execute(e);
-      else this.settle(e, { state: "unknown", error: { message: "cancelled while in doubt" } });
-    if (this.running) return;
+  unwind() { // cancelled, and nothing is in doubt: what is done is undone, in reverse
     const all = [...this.entries.values()], last = this.undoing, over = ({ id }) => ended(this.undos.get(id) ?? {});
     // What has failed is for a person, when the rest is done.
     const owes = (o) => o.state === "done" && this.marked.has("compensate" + o.id) && !over(o);
@@ -395,7 +350,8 @@ export class Run {
     this.undos.set(e.id, Object.assign(u, { work, fields: { effect, onUnknown } }));
     if (!this.ready(u)) return this.suspend([u]);
     this.undoing = e;
-    return effect === "claimed" ? this.begin([u]) : void this.execute(u);
+    this.outbox.push(u);
+    return this.begin([u]);
   }
 }
 

@@ -70,6 +70,7 @@ SCENES = {
     "a race drops its loser": ("race", {"never": ["limit"]},
         lambda r: r.end["output"] == {"first": {"from": "go"}, "after": "after"} and [e["state"] for e in r.entries if e["name"] == "limit"][0] == "dropped", True),
     "a race with two ends": ("race", {"ends": ["go", "limit"]}, lambda r: r.end["output"] == {"first": {"from": "go"}, "after": "after"}, False),
+    "a step and an event": ("mixed", {"never": ["never"]}, output({"all": ["p", "go"], "first": "q"}), True),
     "a name used again gets a number": ("loop", {}, lambda r: output({"out": ["s", "s", "s"]})(r) and {k for _, k in r.effects} == {"%s/s/%d" % (r.id, n) for n in range(3)}, True),
     "a name used twice at once is refused": ("twice", {}, output({"refused": True}), False),
     "errors are tried again": ("retried", {}, output({"s": {"attempt": 3}, "t": {"attempt": 2}}), False),

@@ -305,12 +305,12 @@ class Engine:
             bad = set(e) - {"kind", "name", "n"} - FIELDS[e["kind"]]
             if bad:
                 self.refuse(run, "BAD_ENTRY", "%s has %s" % (e["kind"], bad))
-            outcome = e["kind"] in ("step", "undo") and e["state"] != "begun"
+            o = run.find(e)
+            outcome = e["kind"] in ("step", "undo") and (e["state"] != "begun" or o and o["state"] == "unknown")  # of what is in doubt
             if run.cancelled and not outcome and e["kind"] not in ("compensate", "undo"):
                 raise Refused(409, "CANCELLED")
-            if run.paused and not outcome:
+            if run.paused and (not outcome or e["state"] == "begun"):
                 raise Refused(409, "WRONG_STATUS")
-            o = run.find(e)
             id = (e["kind"] if e["kind"] in ABOUT else "", e["name"], e["n"])
             uses = [x for x in run.entries if x["name"] == e["name"] and x["kind"] not in ABOUT]
             new = len([x for x in fresh if x[1] == e["name"] and x[0] == ""])
@@ -350,9 +350,11 @@ class Engine:
             raise Refused(409, "WRONG_STATUS")
         if end["state"] == "suspended":
             named = [(e["kind"], e["name"], e["n"]) for e in body["entries"]]
+            over = [(e["kind"], e["name"], e["n"]) for e in body["entries"] if e.get("state") in ("done", "failed") and "retryAfterMs" not in e]
             for a in end["awaits"]:
                 o = run.find(a)
-                if not o and (a["kind"], a["name"], a["n"]) not in named or o and run.ended(o) and o["seq"] <= body["seq"]:
+                id = (a["kind"], a["name"], a["n"])
+                if not o and id not in named or id in over or o and run.ended(o) and o["seq"] <= body["seq"]:
                     self.refuse(run, "NOTHING_TO_WAIT_FOR", "%s" % a)
             if not end["awaits"]:
                 self.refuse(run, "NOTHING_TO_WAIT_FOR", "nothing")

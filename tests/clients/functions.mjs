@@ -48,6 +48,11 @@ const functions = {
     const after = await ctx.step("after", act("after"));
     return { first, after: after.step };
   },
+  async mixed(ctx) {
+    const [x, go] = await ctx.all([ctx.step("p", act("p")), ctx.event("go")]);
+    const first = await ctx.race([ctx.step("q", act("q")), ctx.event("never")]);
+    return { all: [x.step, go.from], first: first.step };
+  },
   async loop(ctx) {
     const out = [];
     for (let i = 0; i < 3; i++) out.push((await ctx.step("s", act("s"))).step);

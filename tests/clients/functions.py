@@ -71,6 +71,12 @@ def race(ctx, input):
     return {"first": first, "after": after["step"]}
 
 
+def mixed(ctx, input):
+    x, go = ctx.all([ctx.later.step("p", act("p")), ctx.later.event("go")])
+    first = ctx.race([ctx.later.step("q", act("q")), ctx.later.event("never")])
+    return {"all": [x["step"], go["from"]], "first": first["step"]}
+
+
 def loop(ctx, input):
     out = []
     for _ in range(3):
@@ -272,7 +278,7 @@ if sys.argv[3:] == ["async"]:
     text = open(__file__, encoding="utf-8").read()
     text = text[text.index("def three"):text.index("def asynchronous")]
     exec(close_brackets(asynchronous(text)))  # noqa: S102
-FUNCTIONS = "three claim waits parallel race loop twice retried refused caught rejected undone unhappy fails diverges probed outrun between doubtful long patched foreign order branches overlap rejoined fan large many"
+FUNCTIONS = "three claim waits parallel race mixed loop twice retried refused caught rejected undone unhappy fails diverges probed outrun between doubtful long patched foreign order branches overlap rejoined fan large many"
 worker = hapax.Worker([hapax.Function(f, "1", globals()[f]) for f in FUNCTIONS.split()], server=server, name=name, lease="5s", concurrency=64, timeout="1s", log=lambda words: None)
 signal.signal(signal.SIGTERM, lambda *_: worker.stop())
 worker.run()

@@ -1,7 +1,8 @@
 """Hapax for Python: functions whose steps are journalled, and the client of the API. Python 3.9 and later, standard
 library only."""
+import _thread
 import asyncio
-import concurrent.futures
+import functools
 import inspect
 import json
 import os
@@ -13,7 +14,7 @@ import time
 import uuid
 
 from .client import Api, AsyncClient, Client, HapaxError, duration
-from .run import Context, EntryError, Final, NotDone, Run
+from .run import Context, EntryError, Final, NotDone, Run, apart
 
 __all__ = ["AsyncClient", "Client", "Context", "EntryError", "Final", "Function", "HapaxError", "NotDone", "Worker",
            "duration", "function", "test", "work", "work_async"]
@@ -22,9 +23,6 @@ __all__ = ["AsyncClient", "Client", "Context", "EntryError", "Final", "Function"
 class Function:
     def __init__(self, name, version, code):
         self.name, self.version, self.code, self.is_async = name, str(version), code, inspect.iscoroutinefunction(code)
-
-    def begin(self, ctx, input):
-        return self.code(ctx, input) if self.is_async else lambda: self.code(ctx, input)
 
     def __call__(self, ctx, input):
         return self.code(ctx, input)
@@ -41,6 +39,14 @@ def _arguments(fn):
     return code.co_argcount - inspect.ismethod(fn) if code else len(inspect.signature(fn).parameters)
 
 
+@functools.lru_cache(None)
+def _loop():
+    """Where asynchronous steps are executed, if nobody has said where."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
 class Worker:
     """Takes turns until stop() is called; then what is under way is ended, or given back."""
 
@@ -51,94 +57,58 @@ class Worker:
         self.concurrency, self.keep, self.fakes = concurrency, keep, fakes  # fakes: for tests
         self.name = name or "%s-%d-%s" % (socket.gethostname(), os.getpid(), uuid.uuid4().hex[:8])
         self.log, self.told, self.failed = log or (lambda words: print(words, file=sys.stderr)), None, 0
-        self.stopping, self.lock, self.slots = threading.Event(), threading.Lock(), threading.Semaphore(concurrency)
-        self.active, self.warm = {}, {}
+        self.polled = [{"name": f.name, "version": f.version} for f in functions]
+        asked = ", ".join("%(name)s %(version)s" % f for f in self.polled)
+        self.asks = "asks %s for turns of %s" % (self.api.connect[1], asked)
+        self.stopping, self.changed, self.active, self.warm = threading.Event(), threading.Condition(), {}, {}
 
     def stop(self):
         self.stopping.set()
 
-    def call(self, fn, key, timeout=None, attempt=None):
-        """Executes a step: a function, or a coroutine function in the loop of asyncio."""
+    def call(self, fn, key, attempt=None, timeout=None):
+        """Executes a step, in its time: a function, or a coroutine in the loop of asyncio."""
         more = [attempt] if attempt and _arguments(fn) > 1 else []
-        if inspect.iscoroutinefunction(fn):
-            return asyncio.run_coroutine_threadsafe(fn(key, *more), self.home()).result(timeout)
-        if not timeout:
-            out = fn(key, *more)
-            return asyncio.run_coroutine_threadsafe(out, self.home()).result() if inspect.iscoroutine(out) else out
-        ended = concurrent.futures.Future()
-
-        def apart():
-            try:
-                ended.set_result(fn(key, *more))
-            except BaseException as error:
-                ended.set_exception(error)
-        threading.Thread(target=apart, daemon=True).start()
-        return ended.result(timeout)
-
-    def home(self):
-        with self.lock:
-            if not self.loop:
-                self.loop = asyncio.new_event_loop()
-                threading.Thread(target=self.loop.run_forever, daemon=True).start()
-        return self.loop
+        seconds = timeout and duration(timeout) / 1000
+        out = apart(fn, key, *more).result(seconds) if seconds else fn(key, *more)
+        if inspect.iscoroutine(out):
+            return asyncio.run_coroutine_threadsafe(out, self.loop or _loop()).result(seconds)
+        return out
 
     def enter(self, t, sent):
-        """The run of a turn, in memory: as it is there, or anew."""
+        """The run of a turn: with what is in memory of it, or anew."""
         id, fn = t["run"], self.functions[t["function"], t["version"]]
         before = t["from"] and self.active.get(id)
         if before:
             before.gone.wait(1)  # its turn is over, and it is about to hear so
-        with self.lock:
-            run = self.warm.pop(id, None)
-            if run and not (0 < t["from"] <= run.seq and run.fn is fn):
-                run.close()
-                run = None
-            if not run:
-                run, t["lost"] = Run(self, t, fn), t["from"] > 0  # it was here, and is not any more
-            self.active[id] = run
-            t["heard"], run.seq = run.seq, t["seq"]  # and so it is told to the next claim
-            run.fence, run.sent, run.lease_end = t["fence"], sent, sent + self.lease_ms / 1000
-            run.gone = threading.Event()
-        return run
+        with self.changed:
+            known = self.warm.pop(id, None)
+            known = known if known and 0 < t["from"] <= known.seq and known.fn is fn else None
+            run = self.active[id] = Run(self, t, fn, sent, known)
+        return run, t, known
 
-    def journal(self, t):
-        """Whole, in pages where it is long."""
-        journal, more = ([], True) if t.get("lost") else (t["journal"], t["more"])
+    def journal(self, t, known):
+        """What is not known of it, in pages where it is long."""
+        journal, more = (t["journal"], t["more"]) if known or not t["from"] else ([], True)
         while more:
             after = journal[-1]["seq"] if journal else 0
             page = self.api.text("GET", "functions/runs/%s/journal?fence=%d&after=%d" % (t["run"], t["fence"], after))
             journal, more = journal + page["journal"], page["more"]
-        return [c for c in journal if c["seq"] > t["heard"]]  # of what it has not heard since it asked
+        return journal
 
-    def take(self, run, t):
-        gone, keep = run.gone, False
+    def take(self, run, t, known):
+        keep = False
         try:
-            keep = run.turn(t, self.journal(t))
-            with self.lock:
-                keep = keep and self.active.get(run.id) is run
-                if keep:
-                    self.warm[run.id] = run
-                if len(self.warm) > self.keep:
-                    self.warm.pop(next(iter(self.warm))).close()
-        except Exception as error:
+            keep = run.turn(self.journal(t, known))
+        except BaseException as error:
             self.log("%s: %r" % (run.id, error))
-        finally:
-            with self.lock:
-                if self.active.get(run.id) is run:
-                    del self.active[run.id]
-            gone.set()
-            if not keep:
-                run.close()
-            self.slots.release()
-
-    def beat(self):
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            while not self.stopping.wait(max(0.02, self.lease_ms / 12000)) or self.active:
-                with self.lock:
-                    runs = list(self.active.values())
-                list(pool.map(lambda run: run.heartbeat(), runs))
-                if self.stopping.is_set():
-                    time.sleep(0.02)
+        with self.changed:
+            if self.active.get(run.id) is run:
+                del self.active[run.id]
+                self.warm.update({run.id: run} if keep else {})
+            if len(self.warm) > self.keep:
+                del self.warm[next(iter(self.warm))]
+            self.changed.notify_all()
+        run.gone.set()
 
     def tell(self, words):
         if words != self.told:
@@ -146,53 +116,45 @@ class Worker:
             self.log("hapax: " + words)
 
     def claim(self, free):
-        """The turns for which there is room, and when they were asked for."""
-        functions = [{"name": name, "version": version} for name, version in self.functions]
-        asks, where = ", ".join("%s %s" % f for f in self.functions), self.api.connect[1]
-        asks = "asks %s for turns of %s" % (where, asks)
-        if self.told is None:
-            self.tell(asks)
-        with self.lock:
+        """Takes the turns for which there is room."""
+        with self.changed:
             warm = [{"run": id, "seq": run.seq} for id, run in {**self.warm, **self.active}.items()]
         sent, wait_ms = time.monotonic(), min(5000, self.lease_ms // 2)
-        ask = json.dumps({"worker": self.name, "functions": functions, "max": free, "waitMs": wait_ms,
+        ask = json.dumps({"worker": self.name, "functions": self.polled, "max": free, "waitMs": wait_ms,
                           "leaseMs": self.lease_ms, "warm": warm})
         try:
             status, body, _ = self.api.once("POST", "functions/claim", ask, timeout=wait_ms / 1000 + self.api.timeout)
-            problem = status >= 300 and HapaxError(status, body)
+            problem = HapaxError(status, body) if status >= 300 else None
         except Exception as error:
             status, problem = 503, error
         if not problem:
             self.failed = 0
-            self.tell(asks)
-            return body["turns"], sent
-        if status < 500 and status != 429:
-            self.stop()
+            self.tell(self.asks)
+            for t in body["turns"]:
+                _thread.start_new_thread(self.take, self.enter(t, sent))
+        elif status < 500 and status != 429:
             raise problem
-        self.failed += 1
-        if self.failed == 3:
-            self.tell("%s takes no call, and is asked on: %s" % (where, problem))
-        time.sleep(random.uniform(0.1, 0.5))
-        return [], sent
+        else:
+            self.failed += 1
+            if self.failed == 3:
+                self.tell("%s takes no call, and is asked on: %s" % (self.api.connect[1], problem))
+            time.sleep(random.uniform(0.1, 0.5))
 
     def run(self):
         """Works until it is stopped."""
-        threading.Thread(target=self.beat, daemon=True).start()
-        with concurrent.futures.ThreadPoolExecutor(self.concurrency) as pool:
+        self.tell(self.asks)
+        try:
             while not self.stopping.is_set():
-                if not self.slots.acquire(timeout=0.1):
-                    continue
-                free = 1
-                while free < 25 and self.slots.acquire(blocking=False):
-                    free += 1
-                turns, sent = self.claim(free)
-                for t in turns:
-                    pool.submit(self.take, self.enter(t, sent), t)
-                for _ in range(free - len(turns)):
-                    self.slots.release()
-        for run in self.warm.values():
-            run.close()
-        self.api.close()
+                with self.changed:
+                    self.changed.wait_for(lambda: len(self.active) < self.concurrency, 0.1)
+                    free = self.concurrency - len(self.active)
+                if free > 0:
+                    self.claim(min(free, 25))
+        finally:
+            self.stop()
+            with self.changed:
+                self.changed.wait_for(lambda: not self.active)
+            self.api.close()
 
 
 def test(function, **options):

@@ -41,7 +41,7 @@ def new_key():
 
 
 def _speaks(sock):
-    with selectors.DefaultSelector() as it:
+    with getattr(selectors, "PollSelector", selectors.SelectSelector)() as it:  # cheaper than the default for one
         it.register(sock, selectors.EVENT_READ)
         return bool(it.select(0))
 
@@ -90,7 +90,7 @@ class Api:
 
     def text(self, method, path, text=None, headers=None, timeout=None, until=None):
         """The same bytes again until there is an answer: what has none, or one that is none, was maybe done."""
-        deadline, wait = time.monotonic() + self.patience, 0.02
+        deadline, wait = until or time.monotonic() + self.patience, 0.02
         while True:
             try:
                 status, body, after = self.once(method, path, text, headers, timeout)
@@ -101,7 +101,7 @@ class Api:
                 return body
             code, pause = getattr(problem, "code", None), max(after, wait * random.uniform(0.5, 1))
             unsure = status == 0 or status == 429 or status >= 500 or code == "IN_FLIGHT"
-            if not unsure or code == "OUTCOME_UNKNOWN" or time.monotonic() + pause > (until() if until else deadline):
+            if not unsure or code == "OUTCOME_UNKNOWN" or time.monotonic() + pause > deadline:
                 raise problem
             time.sleep(pause)
             wait = min(2 * wait, 5)

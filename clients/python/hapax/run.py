@@ -1,13 +1,17 @@
-"""One run of a function, in the memory of a worker: the code, and the journal that it is played against.
+"""One turn of a function's run, in a worker: the code, and the journal that it is played against.
 
-What the code asks for (a step, a sleep, an event …) is an entry with a name; what has ended is handed to it in order of
-the journal's sequence, one by one, and each time the code goes on until it asks for nothing more. So it goes on the
-same way live as in a replay. Nothing is executed before the entries ahead of it have been answered. Of the threads of
-a run one is at work at a time: the turn's own, or a piece of synchronous code that it has let go on; what executes
-steps, and heartbeats, send it mail.
+What the code asks for (a step, a sleep, an event …) is an entry with a name; what has ended is handed to it in order
+of the journal's sequence, one by one, and each time the code goes on until it asks for nothing more. So it goes on the
+same way live as in a replay. Nothing is executed before the entries ahead of it have been answered.
+
+A turn has one thread. Synchronous code runs in it, and where that waits, the turn goes on within its call (advance);
+when the turn is over, Stop leaves the code. The next turn begins it anew, with the entries that are in memory or with
+those that the engine sends. Steps have threads of their own, which send the turn mail.
 """
+import _thread
 import collections
-import dataclasses
+import concurrent.futures
+import copy
 import inspect
 import json
 import os
@@ -15,7 +19,6 @@ import queue
 import random
 import threading
 import time
-import typing
 import uuid
 
 from .client import HapaxError, duration, encode
@@ -40,16 +43,12 @@ class EntryError(Exception):
 
 
 class Stop(BaseException):
-    """The run is not ours any more: the code goes on no further."""
-
-
-def error_of(error):
-    code = getattr(error, "code", None)
-    return {**({"code": str(code)} if code else {}), "message": str(error)[:WORDS_MAX] or type(error).__name__}
+    """The turn is over: the code goes on no further."""
 
 
 def failure_of(error):
-    return {"state": "failed", "error": error_of(error)}
+    code, words = getattr(error, "code", None), str(error)[:WORDS_MAX] or type(error).__name__
+    return {"state": "failed", "error": {**({"code": str(code)} if code else {}), "message": words}}
 
 
 def failure(code, message, **more):
@@ -59,27 +58,19 @@ def failure(code, message, **more):
 INSTANT, MARKS, WORKS = ("value", "attribute"), ("compensate", "drop"), ("step", "undo")
 RELEASED = {"state": "released"}
 LOST = ("STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND")  # it is not ours any more
+ANEW = ("CANCELLED", "WRONG_STATUS")  # the next turn says what is to be done
 CALL_MAX, WORDS_MAX = 1000, 10000  # entries of one call; what is kept of an error
 
 
-@dataclasses.dataclass
 class Work:
     """What is to be executed, and how."""
-    fn: typing.Callable
-    effect: str = "keyed"
-    on_unknown: typing.Optional[str] = None
-    probe: typing.Optional[typing.Callable] = None
-    retry: typing.Optional[dict] = None
-    timeout: typing.Any = None
-    compensate: typing.Optional[typing.Callable] = None
 
-    def __post_init__(self):
-        after = "retry" if self.effect != "claimed" else "probe" if self.probe else "hold"
-        self.on_unknown = self.on_unknown or after
-        self.probe = None if self.on_unknown == "retry" else self.probe
-        self.fields = {"effect": self.effect, "onUnknown": self.on_unknown}
-        self.seconds = self.timeout and duration(self.timeout) / 1000
-        self.undo = self.compensate and Work(self.compensate)
+    def __init__(self, fn, effect="keyed", on_unknown=None, probe=None, retry=None, timeout=None, compensate=None):
+        self.fn, self.effect, self.retry, self.timeout = fn, effect, retry, timeout
+        self.on_unknown = on_unknown or ("retry" if effect != "claimed" else "probe" if probe else "hold")
+        self.probe = None if self.on_unknown == "retry" else probe
+        self.undo = compensate and Work(compensate)
+        self.fields = {"effect": effect, "onUnknown": self.on_unknown}
 
 
 class Entry:
@@ -102,6 +93,11 @@ class Entry:
     @property
     def ended(self):
         return self.state in ("done", "dropped") or self.state == "failed" and self.retryAfterMs is None
+
+    @property
+    def told(self):
+        """To the code, that it has ended."""
+        return self.kind not in ("undo",) + INSTANT and self.ended and self.state != "dropped"
 
     @property
     def happened(self):
@@ -131,6 +127,9 @@ class Handle:
                 waiter(self)
         return self
 
+    def then(self, waiter):
+        waiter(self) if self.done else self.waiters.append(waiter)
+
     def get(self):
         if self.error is not None:
             raise self.error
@@ -142,101 +141,94 @@ class Handle:
         return self.get()
 
     def result(self):
-        self.run.block(self)
+        while not self.done:
+            self.run.current.block(self) if self.run.current else self.run.advance()
         return self.get()
 
 
-class Threaded:
-    """Synchronous code with the face of a coroutine: in a thread of its own, at work only while send() waits for it."""
+def apart(fn, *all):
+    """What comes of it, in a thread of its own."""
+    ended = concurrent.futures.Future()
 
-    def __init__(self, code):
-        self.code, self.go, self.said, self.closed = code, threading.Semaphore(0), queue.SimpleQueue(), False
-        self.thread = threading.Thread(target=self.body, daemon=True)
-
-    def body(self):
+    def body():
         try:
-            self.said.put((None, StopIteration(self.code())))
+            ended.set_result(fn(*all))
         except BaseException as error:
-            self.said.put((None, RuntimeError("StopIteration") if isinstance(error, StopIteration) else error))
-
-    def send(self, _):
-        self.go.release() if self.thread.ident else self.thread.start()
-        waits, end = self.said.get()
-        if end:
-            raise end
-        return waits
-
-    def wait(self, handle):
-        """In the thread: until the handle is settled."""
-        self.said.put((handle, None))
-        self.go.acquire()
-        if self.closed:
-            raise Stop()
-
-    def close(self):
-        self.closed = True
-        self.go.release()
+            ended.set_exception(error)
+    _thread.start_new_thread(body, ())
+    return ended
 
 
-class Task:
-    """A piece of the code: a coroutine, or what has its face."""
+class Branch:
+    """A piece of the code beside others: a coroutine, or what has its face."""
 
     def __init__(self, run, code):
-        self.run, self.code, self.handle = run, code if inspect.iscoroutine(code) else Threaded(code), Handle(run)
-        run.tasks.append(self)
+        self.run, self.handle, self.code = run, Handle(run), code if inspect.iscoroutine(code) else self.threaded(code)
+        self.go, self.rests, self.waits, self.closed = threading.Semaphore(0), threading.Semaphore(0), None, False
+        run.branches.append(self)
         run.ready.append(self)
 
     def resume(self):
-        self.run.current = self
         try:
             waits = self.code.send(None)
             while not isinstance(waits, Handle):
                 words = "a function waits for what ctx gives it, and for nothing else: put this into a step"
                 waits = self.code.throw(Final(words))
-            waits.waiters.append(lambda _: self.run.ready.append(self))
+            waits.then(lambda _: self.run.ready.append(self))
         except StopIteration as end:
             self.handle.settle(end.value)
         except Exception as error:
             self.handle.settle(error=error)
 
+    def threaded(self, code):
+        """Synchronous code: in a thread, which is at work only while this waits until it rests."""
+        ended = apart(code)
+        ended.add_done_callback(lambda _: self.rests.release())
+        try:
+            while self.rests.acquire() and not ended.done():
+                yield self.waits
+                self.go.release()
+            return ended.result()
+        finally:
+            self.closed = True
+            self.go.release()
+
+    def block(self, handle):
+        """In that thread."""
+        self.waits = handle
+        self.rests.release()
+        self.go.acquire()
+        if self.closed:
+            raise Stop()
+
 
 class Run:
-    def __init__(self, worker, turn, fn):
-        self.worker, self.fn, self.id, self.input, self.seq = worker, fn, turn["run"], turn["input"], 0
-        self.entries, self.undos, self.uses, self.marked, self.pending = {}, {}, {}, set(), {}
-        self.places, self.at, self.outbox, self.inbox, self.groups = [], 0, [], [], []
-        self.tasks, self.ready, self.deliveries = [], collections.deque(), collections.deque()
-        self.mail, self.calling = queue.SimpleQueue(), threading.Lock()
-        self.current = self.main = self.done = self.halt = self.dead = self.ended = self.lone = None
-        self.running, self.asked, self.replaying, self.cancelled, self.lease_end = 0, 0, False, False, 0
-
-    def die(self, why):
-        self.dead = self.dead or why
-        self.mail.put(lambda: None)
-
-    def lapsed(self):
-        return time.monotonic() > self.lease_end
-
-    def close(self):
-        """The code is left where it is, and its threads end."""
-        self.die("closed")
-        for task in self.tasks:
-            task.code.close()
+    def __init__(self, worker, turn, fn, sent, known):
+        """`known`: the turn before, if that was here."""
+        self.worker, self.fn, self.id, self.input, self.fence = worker, fn, turn["run"], turn["input"], turn["fence"]
+        self.seq, self.retry, self.cancelled = turn["seq"], turn["retry"], turn["cancelled"]
+        self.entries, self.undos, self.marked = (known.entries, known.undos, known.marked) if known else ({}, {}, set())
+        self.uses, self.pending, self.at, self.outbox, self.groups, self.asked = {}, {}, 0, [], [], 0
+        self.branches, self.ready, self.news = [], collections.deque(), collections.deque()
+        self.mail, self.gone, self.running, self.refusals = queue.SimpleQueue(), threading.Event(), 0, 0
+        self.current = self.done = self.halt = self.dead = self.ended = self.undoing = None
+        self.sent, self.lease_end = sent, sent + worker.lease_ms / 1000
 
     # --- what the code asks for, in order
 
     def ask(self, kind, name, fields, **more):
         if not (isinstance(name, str) and name):
             raise TypeError("a %s needs a name" % kind)
+        json.dumps(fields)  # if it cannot be said it is not asked
         n = self.uses.get(name, 0)
-        ahead = [] if self.cancelled else self.places[self.at:self.at + 1]
-        e, following = self.entries.get((name, n)), ahead[0] if ahead else None
+        following = None if self.cancelled or self.at == len(self.places) else self.places[self.at]
+        e = self.entries.get((name, n))
         if n and not self.entries[name, n - 1].over:
             words = '"%s" is under way already: what runs at the same time needs names of its own' % name
             return Handle(self).settle(error=Final(words))
         if following and (following is not e or e.kind != kind):
             self.diverge(following, {"kind": kind, "name": name, "n": n})
-        if self.dead or self.halt or self.cancelled and not (e and e.kind == kind):
+        if self.dead or self.ended or self.halt or self.cancelled and not (e and e.kind == kind):
             return Handle(self)  # a cancelled run stops at what is not in its journal
         self.at += following is not None
         self.uses[name] = n + 1
@@ -255,32 +247,19 @@ class Run:
             self.compensate(e, e.work.undo)
         return e.handle
 
-    def block(self, handle):
-        """A synchronous piece of code waits. In a replay what is next is often just that, and nobody else waits."""
-        while not handle.done:
-            e = self.deliveries[0] if self.deliveries and not self.ready else None
-            if e and e.handle is handle and not handle.waiters and not self.halt:
-                self.deliver(self.deliveries.popleft())
-            else:
-                self.current.code.wait(handle)
-
     def gather(self, items, race):
-        handles = [x if isinstance(x, Handle) else Task(self, x).handle for x in items]
-        whole, entries = Handle(self), [h.entry for h in handles]
-        group = [] if race or None in entries else [entries]
-        self.groups += group
+        handles, whole = [x if isinstance(x, Handle) else Branch(self, x).handle for x in items], Handle(self)
+        entries = [h.entry for h in handles]
 
         def one(handle):
-            if whole.done or not race and handle.error is None and not all(h.done for h in handles):
-                return
-            whole.settle(handle.value if race else [h.value for h in handles], handle.error)
-            self.groups = [g for g in self.groups if g not in group]
-            for e in filter(None, entries if race else []):
+            if race or handle.error is not None or all(h.done for h in handles):
+                whole.settle(handle.value if race else [h.value for h in handles], handle.error)
+            for e in filter(None, entries if race else ()):
                 self.drop(e)
         for h in handles:
-            if h.done:
-                one(h)
-            h.waiters.append(one)
+            h.then(one)
+        if not race and None not in entries:
+            self.groups.append((whole, entries))
         return whole if handles else whole.settle([])
 
     def diverge(self, expected, found=None):
@@ -306,46 +285,35 @@ class Run:
             if not e.busy and not e.ended and not (e.kind == "step" and e.state == "new"):
                 self.mark("drop", e)
 
-    # --- what has ended, handed to the code in order of seq
+    # --- what the engine says, handed to the code in order of seq, one by one
 
-    def take(self, c):
-        home, id = self.undos if c["kind"] == "undo" else self.entries, (c["name"], c["n"])
-        if c["kind"] in MARKS:
-            self.marked.add((c["kind"], id))
-            return
-        if id not in home:
-            home[id] = Entry(c["kind"], *id)
-            if c["kind"] != "undo":
-                self.places.append(home[id])
-        e = home[id]
-        e.update(c, sent=True)
-        if c["kind"] not in ("undo",) + INSTANT and e.ended and e.state != "dropped":
-            self.deliveries.append(e)
-
-    def play(self, changes):
+    def hear(self, changes):
+        """The entries of these changes that the code is to be told of."""
         for c in changes:
-            self.take(c)
-        self.places.sort(key=lambda e: e.i)  # in order of seq they come, also from who had a turn meanwhile
-        if not self.main:
-            self.main = Task(self, self.fn.begin(Context(self, not self.fn.is_async), self.input))
-        self.go_on()
-        while self.deliveries and not self.halt and not self.dead:
-            e = self.deliveries.popleft()
-            if e.asked and not e.over:
-                self.deliver(e)
-                self.go_on()
-            elif not e.over and not self.cancelled:
-                self.diverge(e, next((p.brief for p in self.pending.values()), None))
+            home, id = self.undos if c["kind"] == "undo" else self.entries, (c["name"], c["n"])
+            if c["kind"] in MARKS:
+                self.marked.add((c["kind"], id))
+                continue
+            e = home[id] = home.get(id) or Entry(c["kind"], *id)
+            e.update(c, sent=True)
+            if e.told and not e.over:
+                self.news.append(e)
 
-    def go_on(self):
-        while self.ready and not self.dead:
-            self.ready.popleft().resume()
-        if self.main.handle.done and not self.done:
-            error, self.done = self.main.handle.error, {"state": "completed", "output": self.main.handle.value}
-            if error is not None:
-                self.done = {**failure_of(error), **({"step": error.step} if isinstance(error, EntryError) else {})}
+    def replay(self, journal):
+        """The turn begins: with what is in memory, and in the journal. New ones are laid out by their place, and told
+        of by seq."""
+        for e in self.entries.values():
+            e.__dict__.update(asked=False, over=False, busy=False, result=None)
+        self.hear(sorted(journal, key=lambda c: c["i"]))
+        self.places = list(self.entries.values())
+        self.news = collections.deque(sorted((e for e in self.places if e.told), key=lambda e: e.seq))
+        self.replaying = bool(self.news)
 
     def deliver(self, e):
+        if e.over:
+            return
+        if not e.asked:
+            return None if self.cancelled else self.diverge(e, next((p.brief for p in self.pending.values()), None))
         e.over = True
         self.pending.pop(e.id, None)
         try:
@@ -356,10 +324,9 @@ class Run:
             e.handle.settle(error=error)
 
     def foreseen(self):
-        """Where only this worker can end anything the order of seq is known: the code goes on before the answer."""
-        known = [e for e in self.outbox if e.kind == "step" and e.result and e.ended and not e.over]
-        own = (e.kind == "step" and e.state != "unknown" and (not e.ended or e in known) for e in self.pending.values())
-        return known[0] if known and all(own) else None
+        """Where only this worker can end anything the order of seq is known before the answer: the code goes on."""
+        e = next((e for e in self.outbox if e.kind == "step" and e.result and e.ended and not e.over), None)
+        return e if e and all(o.kind == "step" and o.state != "unknown" for o in self.pending.values()) else None
 
     # --- what is said to the engine
 
@@ -374,26 +341,24 @@ class Run:
             said.update(e.result or {"state": "begun"})
         return said
 
-    def call(self, entries, end=None):
-        body = {"worker": self.worker.name, "fence": self.fence, "seq": self.seq, "entries": entries,
-                "leaseMs": self.worker.lease_ms, **({"end": end} if end else {})}
-        return "functions/runs/%s/journal" % self.id, json.dumps(body)
-
     def post(self, entries, end=None):
-        """Repeated until it is answered."""
-        sent, (path, text) = time.monotonic(), self.call(entries, end)
-        how = {"timeout": self.worker.lease_ms / 3000, "until": lambda: self.lease_end}
-        answer = self.worker.api.text("POST", path, text, **how)
-        self.heard(answer, sent)
-        return answer
+        """Repeated until it is answered; with nothing to say it is a heartbeat."""
+        worker, sent = self.worker, time.monotonic()
+        text = json.dumps({"worker": worker.name, "fence": self.fence, "seq": self.seq, "entries": entries,
+                           "leaseMs": worker.lease_ms, **({"end": end} if end else {})})
+        answer = worker.api.text("POST", "functions/runs/%s/journal" % self.id, text, timeout=worker.lease_ms / 3000,
+                                 until=self.lease_end)
+        self.seq, self.sent, self.lease_end = answer["seq"], sent, sent + worker.lease_ms / 1000
+        if answer["paused"] or answer["cancelled"] and not self.cancelled:
+            self.halt = self.halt or RELEASED  # the next turn says so
+        return answer["completed"]
 
     def send(self, end=None, held=None):
         """One call, with all that is to be said but what is held back. False: refused, or the run is not ours."""
         said = [(e, self.words(e)) for e in self.outbox if e is not held][:CALL_MAX]
         self.outbox = [held] if held else self.outbox[CALL_MAX:]
         try:
-            with self.calling:  # a heartbeat may be under way
-                self.post([words for _, words in said if words], end)
+            news = self.post([words for _, words in said if words], end)
         except Exception as error:
             return self.refused(error, [e for e, _ in said])
         for e, words in said:
@@ -401,90 +366,63 @@ class Run:
             e.state = (words or {}).get("state") or ("open" if e.state == "new" else e.state)
             if e.state == "unknown":
                 e.onUnknown = "hold"  # what its worker does not know is for a person
+        self.hear(news)
         return True
 
     def refused(self, error, said):
         """The turn comes to an end, and what stands in our memory is thrown away: with what has happened all the same.
-        If that is refused, too (it is too large, or the journal full), a person is asked what was done; at last with
-        nothing."""
-        code, status, failed = getattr(error, "code", None), getattr(error, "status", 0), failure_of(error)
+        If that is refused, too (it is too large, or the journal full), a person is asked what was done."""
+        code, failed, decided = getattr(error, "code", None), failure_of(error), set()
         self.refusals += 1
-        if not isinstance(error, HapaxError) or status >= 500 or code in LOST or self.refusals == 4:
-            return self.die("lost")
-        self.worker.log("%s: %s (%s)" % (self.id, error, code or status))
-        anew, decided = code in ("CANCELLED", "WRONG_STATUS"), set()
+        if not isinstance(error, HapaxError) or error.status >= 500 or code in LOST or self.refusals == 3:
+            self.dead = "lost"
+            return False
+        self.worker.log("%s: %s (%s)" % (self.id, error, code or error.status))
         if code == "BAD_ENTRY":  # by a person, meanwhile?
             try:
-                decided = {(c["name"], c["n"]) for c in self.post([])["completed"]}
+                decided = {(c["name"], c["n"]) for c in self.post([])}
             except Exception:
                 pass
-            anew = any(e.id in decided for e in said)
+        anew = code in ANEW or any(e.id in decided for e in said)
         again = [e for e in said if (e.result if self.halt else e.happened) and e.id not in decided]
         for e in again if self.refusals == 2 and not anew else []:
             if e.result["state"] == "done":
                 self.settle(e, {**failed, "state": "unknown"})
-        self.outbox = (again if anew or self.refusals < 3 else []) + [e for e in self.outbox if e not in again]
+        self.outbox = again + [e for e in self.outbox if e not in again]
         self.halt = RELEASED if anew or self.refusals == 2 else failed
         return False
 
-    def heard(self, answer, sent):
-        self.seq, self.sent = max(self.seq, answer["seq"]), max(self.sent, sent)
-        self.lease_end = max(self.lease_end, sent + self.worker.lease_ms / 1000)
-        if answer.get("paused") or answer.get("cancelled") and not self.cancelled:
-            self.halt = self.halt or RELEASED  # the next turn says so
-        self.inbox.extend(answer.get("completed") or [])
-
-    def heartbeat(self):
-        """Out of sequence, in the thread of heartbeats, and not while a call is on its way, which says as much."""
-        sent = time.monotonic()
-        if self.lapsed():
-            return self.die("lapsed")
-        if sent - self.sent < self.worker.lease_ms / 3000 or not self.calling.acquire(blocking=False):
-            return None
-        try:
-            path, text = self.call([])
-            status, body, _ = self.worker.api.once("POST", path, text, timeout=self.worker.lease_ms / 3000)
-        except Exception:
-            return None
-        finally:
-            self.calling.release()
-        if status < 300:
-            self.lease_end = max(self.lease_end, sent + self.worker.lease_ms / 1000)
-            self.sent = max(self.sent, sent)
-            self.mail.put(lambda: self.heard(body, sent))
-        elif (body or {}).get("code") == "STALE_FENCE":
-            self.die("stale")
-
     # --- what is executed
 
-    def execute(self, e, inline=False):
-        e.busy, e.asks = True, e.state == "unknown" and e.work.probe
+    def execute(self, e):
+        e.busy = True
         self.running += 1
-        e.attempt += not e.asks
-        if inline:
-            self.attempt(e)
-        else:
-            threading.Thread(target=self.attempt, args=(e,), daemon=True).start()
+        _thread.start_new_thread(self.attempt, (e, e.state == "unknown" and e.work.probe))
 
-    def attempt(self, e):
-        """In any thread; the turn's own reads of it in its mail."""
+    def attempt(self, e, asks):
+        """In a thread of its own, whose result is mail."""
         work, call = e.work, self.worker.call
         key = e.key or "%s/%s/%d%s" % (self.id, encode(e.name), e.n, "/undo" if e.kind == "undo" else "")
 
-        def found():
+        def found(otherwise):
             out = call(work.probe, key)
-            return None if out is None else {"state": "done", "output": out}
+            return otherwise if out is None else {"state": "done", "output": out}
         try:
-            result = found() if e.asks else {"state": "done", "output": call(work.fn, key, work.seconds, e.attempt)}
+            if asks:
+                again = {} if e.over or self.cancelled and e.kind == "step" else {"retryAfterMs": 0}
+                result = found(failure("NOT_DONE", "it was not done", **again))
+            else:
+                e.attempt += 1
+                result = {"state": "done", "output": call(work.fn, key, e.attempt, work.timeout)}
             json.dumps(result)
-        except Exception as error:
-            result = {"state": "unknown", "error": error_of(error)} if e.asks else self.judge(e, error)
-            if not e.asks and result["state"] == "unknown" and work.probe:  # in doubt: the probe knows, or nobody does
+        except BaseException as error:
+            result = {**failure_of(error), "state": "unknown"} if asks else self.judge(e, error)
+            if not asks and result["state"] == "unknown" and work.probe:  # in doubt: the probe knows, or nobody does
                 try:
-                    result = found() or self.judge(e, NotDone(str(error)))
+                    result = found(self.judge(e, NotDone(str(error))))
                 except Exception:
                     pass
-        self.mail.put(lambda: self.attempted(e, result))
+        self.mail.put((e, result))
 
     def judge(self, e, error):
         work, said = e.work, failure_of(error)
@@ -499,15 +437,6 @@ class Run:
         again = {"retryAfterMs": int(getattr(error, "retry_after_ms", wait))} if e.attempt < p["maxAttempts"] else {}
         return {**said, **again}
 
-    def attempted(self, e, result):
-        e.busy, self.running = False, self.running - 1
-        if result:
-            self.settle(e, result)
-        elif e.over or self.cancelled and e.kind == "step":
-            self.settle(e, failure("DROPPED", "it was not done, and nobody waits for it"))
-        else:
-            e.update({"state": "failed", "retryAfterMs": 0})  # it was not done: begin again
-
     def settle(self, e, result):
         e.update(result, result=result)
         if e not in self.outbox:
@@ -515,40 +444,55 @@ class Run:
         if e.over and e.state != "unknown":
             self.pending.pop(e.id, None)
 
-    def read_mail(self, seconds):
-        """Waits for some, or for so long."""
+    def read_mail(self, *seconds):
+        """What was executed meanwhile; or waits for the next."""
         try:
-            (self.mail.get(timeout=seconds) if seconds else self.mail.get_nowait())()
-            while True:
-                self.mail.get_nowait()()
+            e, result = self.mail.get(bool(seconds), *seconds)
+            e.busy, self.running = False, self.running - 1
+            self.settle(e, result)
         except queue.Empty:
             pass
 
     # --- a turn
 
-    def turn(self, turn, journal):
+    def turn(self, journal):
         """True: suspended, and worth to be kept."""
-        self.retry, self.cancelled, self.halt, self.ended = turn.get("retry"), turn.get("cancelled"), None, None
-        early, self.inbox, self.undoing, self.refusals = self.inbox, [], None, 0
-        self.seq = max([turn["seq"]] + [c["seq"] for c in journal[-1:]])
-        self.replaying = True
-        self.play(early + journal)
-        self.replaying = False
-        while True:
-            self.read_mail(0)
-            if self.lapsed():
-                self.die("lapsed")
-            if self.dead or self.ended:
-                return not self.dead and self.ended == "suspended"
-            known = None if self.halt or self.inbox else self.foreseen()
-            if known:
-                self.deliver(known)
-                self.go_on()
-            elif self.inbox and not self.halt:
-                changes, self.inbox = self.inbox, []
-                self.play(changes)
-            else:
-                self.move()
+        self.replay(journal)
+        try:
+            try:
+                out = self.fn.code(Context(self, not self.fn.is_async), self.input)
+                out = Branch(self, out).handle.result() if self.fn.is_async else out
+                self.done = {"state": "completed", "output": out}
+                json.dumps(out)
+            except Exception as error:
+                self.done = {**failure_of(error), **({"step": error.step} if isinstance(error, EntryError) else {})}
+            while True:
+                self.advance()
+        except Stop:
+            return not self.dead and self.ended == "suspended"
+        finally:
+            for branch in self.branches:
+                branch.code.close()
+
+    def advance(self):
+        """The code waits, or has ended: what is next. It is left where it stands when the turn is over."""
+        if self.ready:
+            self.current = self.ready.popleft()
+            self.current.resume()
+            self.current = None
+            return
+        while not self.mail.empty():
+            self.read_mail()
+        if time.monotonic() > self.lease_end:
+            self.dead = "lapsed"
+        if self.dead or self.ended:
+            raise Stop()
+        self.replaying = self.replaying and bool(self.news)
+        e = None if self.halt else self.news.popleft() if self.news else self.foreseen()
+        if e:
+            self.deliver(e)
+        else:
+            self.move()
 
     def end(self, end):
         if self.send(end):
@@ -563,45 +507,48 @@ class Run:
             self.outbox = [e for e in self.outbox if halt["state"] != "diverged" and e.happened]
         if len(self.outbox) > CALL_MAX:
             return self.send()
-        idle = halt or self.cancelled or self.done and self.done["state"] == "failed"
-        steps = [] if idle else [e for e in pending if e.ready]
-        if len(steps) == 1 and not self.running and self.alone(steps[0]):  # one write, when it has ended
-            self.lone = steps[0]
-            if [e for e in self.outbox if e is not self.lone]:
-                return self.send(held=self.lone)
-            return self.execute(self.lone, inline=len(pending) == 1)
+        idle = halt or self.done and self.done["state"] == "failed" and not self.cancelled
+        mine = [] if idle else [e for e in pending if not self.cancelled or e.state == "unknown"]
+        steps = [e for e in mine if e.ready]
         if steps:
             return self.begin(steps)
         if self.running:
-            if [e for e in self.outbox if e is not self.lone or e.result]:
-                return self.send()
-            due = [e.due - time.monotonic() for e in pending if e.due and not e.busy and not idle]
-            return self.read_mail(max(0.001, min([1] + due)))
+            return self.wait(mine)
         if halt:
             return self.end(halt)
         if self.cancelled:
             return self.unwind()
         if not self.done:
-            return self.suspend(pending)
+            return self.send() if any(e.ended for e in pending) else self.suspend(pending)
         if self.at < len(self.places):
             return self.diverge(self.places[self.at])
         self.outbox = [e for e in self.outbox if not ((e.about or e).kind == "step" and (e.about or e).state == "new")]
         return self.end(self.done)
 
-    def alone(self, e):
-        """It needs no word before it is executed: the ask was the last thing that the code did."""
-        return e.work.effect != "claimed" and not e.work.undo and (e.state != "new" or self.outbox[-1:] == [e])
+    def wait(self, pending):
+        """For what is executed."""
+        now = time.monotonic()
+        beat = self.sent + self.worker.lease_ms / 3000 - now
+        if beat <= 0 or not all(e.busy for e in self.outbox):
+            return self.send()
+        return self.read_mail(max(0.001, min([beat] + [e.due - now for e in pending if e.due and not e.busy])))
 
     def begin(self, steps):
-        """In one call; nothing is executed before it is answered."""
-        begun = [e for e in steps if e.state != "begun" and not (e.state == "unknown" and e.work.probe)]
-        self.outbox += [e for e in begun if e not in self.outbox]
-        while self.outbox:
+        """In one call, which is answered before anything is executed. One that is not claimed, and the last that the
+        code has asked for, needs no word before: it is one write, when it has ended."""
+        e, last = steps[0], self.outbox[-1:]
+        plain = e.work.effect != "claimed" and not e.work.undo and (e.state != "new" or last == [e])
+        lone = e if plain and len(steps) == 1 and not self.running else None
+        for e in steps:
+            asks = e.state == "unknown" and e.work.probe
+            if e is not lone and e.state != "begun" and not asks and e not in self.outbox:
+                self.outbox.append(e)
+        if lone and [e for e in self.outbox if e is not lone]:
+            return self.send(held=lone)
+        while not lone and self.outbox:
             if not self.send():
                 return None
-        if self.lapsed():
-            return self.die("lapsed")
-        for e in steps:
+        for e in steps if time.monotonic() < self.lease_end else ():
             if not self.halt:
                 self.execute(e)
             elif e.state == "begun":
@@ -611,18 +558,12 @@ class Run:
         if not waits:
             return self.end({"state": "failed", "error": {"message": "the code waits for nothing that ctx knows"}})
         ids = {e.id for e in waits}
-        some = len(waits) > 1 and not any(ids == {e.id for e in group if not e.over} for group in self.groups)
+        alls = [{e.id for e in group if not e.over} for whole, group in self.groups if not whole.done]
+        some = len(waits) > 1 and ids not in alls
         self.end({"state": "suspended", "awaits": [e.brief for e in waits], **({"any": True} if some else {})})
 
     def unwind(self):
-        """Cancelled: what is in doubt gets an outcome, what is done is undone, in reverse."""
-        for e in [o for o in self.pending.values() if o.state == "unknown" and o.ready]:
-            if e.work.effect != "claimed" or e.work.probe:
-                self.execute(e, inline=True)
-            else:
-                self.settle(e, {"state": "unknown", "error": {"message": "cancelled while in doubt"}})
-        if self.running:
-            return None
+        """Cancelled, and nothing is in doubt: what is done is undone, in reverse."""
         done = [o for o in self.entries.values() if o.state == "done" and ("compensate", o.id) in self.marked]
         owed = sorted((o for o in done if o.id not in self.undos or not self.undos[o.id].ended), key=lambda o: -o.place)
         e, last = owed[0] if owed else None, self.undoing
@@ -636,11 +577,13 @@ class Run:
         if not e.undo:
             return self.diverge(Entry("compensate", e.name, e.n))
         u = self.undos.setdefault(e.id, Entry("undo", e.name, e.n))
-        u.work, u.fields = dataclasses.replace(e.undo, fn=lambda key: e.undo.fn(e.output, key)), e.undo.fields
+        u.work, u.fields = copy.copy(e.undo), e.undo.fields
+        u.work.fn = lambda key: e.undo.fn(e.output, key)
         if not u.ready:
             return self.suspend([u])
         self.undoing = e
-        return self.begin([u]) if u.work.effect == "claimed" else self.execute(u, inline=True)
+        self.outbox.append(u)
+        return self.begin([u])
 
 
 # --- what one writes
