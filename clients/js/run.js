@@ -25,10 +25,11 @@ const LOST = new Set(["STALE_FENCE", "SEQ_CONFLICT", "NOT_FOUND"]); // it is not
 const ANEW = new Set(["CANCELLED", "WRONG_STATUS"]); // the next turn says what is to be done
 const tick = () => new Promise(setImmediate); // after all that the code does by itself
 const json = (value) => (value === undefined ? null : JSON.parse(JSON.stringify(value) ?? "null"));
-const errorOf = (error) => ({
-  code: error?.code ? String(error.code) : undefined, message: String(error?.message ?? error).slice(0, WORDS_MAX),
-});
-const failure = (code, message) => ({ state: "failed", error: { code, message } });
+const failed = (error, more) => {
+  const code = error?.code ? String(error.code) : undefined, message = String(error?.message ?? error);
+  return { state: "failed", error: { code, message: message.slice(0, WORDS_MAX) }, ...more };
+};
+const notDone = (code, message, more) => failed({ code, message }, more);
 const done = (output) => ({ state: "done", output: json(output) });
 
 const idOf = (name, n) => `${n} ${name}`;
@@ -42,7 +43,7 @@ const happened = (e) => e.result || (e.kind === "compensate" && (e.about.sent ||
 // they are of one shape for the machine.
 class Entry {
   state = "new"; output; error; attempt = 0; retryAfterMs; onUnknown; key; i; seq;
-  asked = false; over = false; sent = false; busy = false; place = 0;
+  asked = false; over = false; sent = false; busy = false;
   result; due; fields; work; undo; view; abort; promise; resolve; reject;
   constructor(kind, name, n, about) {
     Object.assign(this, { kind, name, n, about, id: idOf(name, n) });
@@ -58,7 +59,7 @@ const entry = Symbol("of a promise: what it is about");
 
 export class Run {
   constructor(worker, { run, input }, fn) {
-    Object.assign(this, { worker, fn, id: run, input, seq: 0, asked: 0, running: 0, at: 0, places: [], outbox: [],
+    Object.assign(this, { worker, fn, id: run, input, seq: 0, running: 0, at: 0, places: [], outbox: [],
       news: [], entries: new Map(), undos: new Map(), uses: new Map(), marked: new Set(), pending: new Set(),
       groups: new Set() });
   }
@@ -94,7 +95,7 @@ export class Run {
       this.entries.set(id, e);
       this.outbox.push(e);
     }
-    Object.assign(e, { fields, asked: true, place: this.asked++ }, more);
+    Object.assign(e, { fields, asked: true }, more);
     if (instant.has(kind)) {
       if (e.state === "new") Object.assign(e, { state: "done", output: fields.output });
       e.over = true;
@@ -169,7 +170,7 @@ export class Run {
     if (e.about) return e.kind === "compensate" || !ended(e.about) ? brief(e) : null;
     const words = Object.assign(brief(e), e.sent ? null : e.fields);
     if (!works.has(e.kind)) return words;
-    if (e.over && !e.sent && !e.busy) e.result ??= failure("DROPPED", "it lost its race before it began");
+    if (e.over && !e.sent && !e.busy) e.result ??= notDone("DROPPED", "it lost its race before it began");
     return Object.assign(words, e.result ?? { state: "begun" });
   }
   async post(entries, end) { // repeated until it is answered; with nothing to say it is a heartbeat
@@ -198,6 +199,7 @@ export class Run {
       if (e.state === "unknown") e.onUnknown = "hold"; // what its worker does not know is for a person
     }
     this.hear(news);
+    this.ended = end?.state;
     return true;
   }
   // The turn comes to an end, and what stands in our memory is thrown away: with what has happened all the same. If
@@ -208,12 +210,12 @@ export class Run {
     this.worker.log(`${this.id}: ${message} (${code ?? status})`);
     const news = code === "BAD_ENTRY" ? await this.post([]).catch(() => []) : []; // decided by a person, meanwhile?
     const decided = (e) => news.some((c) => c.name === e.name && c.n === e.n);
-    const anew = ANEW.has(code) || said.some(decided), failed = { state: "failed", error: errorOf(error) };
+    const anew = ANEW.has(code) || said.some(decided);
     const again = said.filter((e) => (this.halt ? e.result : happened(e)) && !decided(e));
     if (!anew && tries === 2)
-      for (const e of again) if (e.result.state === "done") this.settle(e, { ...failed, state: "unknown" });
+      for (const e of again) if (e.result.state === "done") this.settle(e, failed(error, { state: "unknown" }));
     this.outbox = [...again, ...this.outbox.filter((e) => !again.includes(e))];
-    this.halt = anew || tries === 2 ? RELEASED : failed;
+    this.halt = anew || tries === 2 ? RELEASED : failed(error);
   }
 
   // --- what is executed
@@ -227,7 +229,7 @@ export class Run {
     const key = e.key ?? `${this.id}/${encode(e.name)}/${e.n}${e.kind === "undo" ? "/undo" : ""}`;
     const found = async (otherwise) => { const out = await probe(key); return out == null ? otherwise() : done(out); };
     const again = () => (e.over || (this.cancelled && e.kind === "step") ? undefined : 0);
-    const missing = () => ({ ...failure("NOT_DONE", "it was not done"), retryAfterMs: again() });
+    const missing = () => notDone("NOT_DONE", "it was not done", { retryAfterMs: again() });
     let result;
     e.busy = true;
     this.running++;
@@ -236,7 +238,7 @@ export class Run {
       if (asks) result = await found(missing);
       else if (result.state === "unknown" && probe) // in doubt: the probe knows, or nobody does
         result = await found(() => this.judge(e, new NotDone(result.error.message)));
-    } catch (error) { result ??= { state: "unknown", error: errorOf(error) }; }
+    } catch (error) { result ??= failed(error, { state: "unknown" }); }
     e.busy = false;
     this.running--;
     this.settle(e, result);
@@ -250,14 +252,14 @@ export class Run {
     return Promise.race([fn(key, { attempt, signal }), late]).finally(() => clearTimeout(timer));
   }
   judge(e, error) {
-    const { effect, onUnknown, retry } = e.work, said = { state: "failed", error: errorOf(error) };
-    if (error instanceof Final) return said;
+    const { effect, onUnknown, retry } = e.work;
+    if (error instanceof Final) return failed(error);
     const doubted = effect === "claimed" && onUnknown !== "retry" && !(error instanceof NotDone);
-    if (doubted) return { ...said, state: "unknown" };
+    if (doubted) return failed(error, { state: "unknown" });
     const p = { maxAttempts: 3, initialMs: 1000, factor: 2, maxMs: 300000, jitter: true, ...this.retry, ...retry };
     const grown = duration(p.initial ?? p.initialMs) * p.factor ** (e.attempt - 1);
     const wait = Math.min(duration(p.max ?? p.maxMs), grown) * (p.jitter ? 0.5 + Math.random() / 2 : 1);
-    return e.attempt < p.maxAttempts ? { ...said, retryAfterMs: Math.ceil(error?.retryAfterMs ?? wait) } : said;
+    return failed(error, e.attempt < p.maxAttempts && { retryAfterMs: Math.ceil(error?.retryAfterMs ?? wait) });
   }
   settle(e, result) {
     e.update(result).result = result;
@@ -271,16 +273,15 @@ export class Run {
     try {
       this.done = { state: "completed", output: json(await this.fn.code(context(this), this.input)) };
     } catch (error) {
-      const step = error instanceof EntryError ? error.step : undefined;
-      this.done = { state: "failed", error: errorOf(error), step };
+      this.done = failed(error, { step: error instanceof EntryError ? error.step : undefined });
     }
     this.wake();
   }
   async turn({ seq, retry, cancelled }, journal) { // true: suspended, and worth to be kept
     Object.assign(this, { seq, retry, cancelled, halt: null, ended: null, undoing: null, refusals: 0 });
     this.replaying = !this.started && journal.length > 0;
-    this.hear(journal);
-    this.places.sort((a, b) => a.i - b.i); // they come in order of seq, also from a worker that had a turn meanwhile
+    this.hear(journal.sort((a, b) => a.i - b.i)); // laid out by their places, and told of by seq
+    this.news.sort((a, b) => a.seq - b.seq);
     if (!this.started) this.start();
     for (;;) {
       await tick();
@@ -292,7 +293,6 @@ export class Run {
       else await this.move();
     }
   }
-  async end(end) { if (await this.send(end)) this.ended = end.state; }
   async move() { // the code asks for nothing more: what is next
     if (this.worker.stopping) this.halt ??= RELEASED;
     const { halt, cancelled, done } = this, pending = [...this.pending];
@@ -303,16 +303,17 @@ export class Run {
     const steps = mine.filter((e) => this.ready(e));
     if (steps.length) return this.begin(steps);
     if (this.running || !(halt || cancelled || done || pending.length)) return this.wait(mine);
-    if (halt) return this.end(halt);
+    if (halt) return this.send(halt);
     if (cancelled) return this.unwind();
     if (!done) return pending.some(ended) ? this.send() : this.suspend(pending);
     if (this.at < this.places.length) return this.diverge(this.places[this.at]);
     this.outbox = this.outbox.filter((e) => !isUnborn(e.about ?? e));
-    return this.end(done);
+    return this.send(done);
   }
   wait(pending) { // for what is executed, or for the code itself
     const beat = this.sent + this.worker.leaseMs / 3 - clock();
-    if (beat <= 0 || this.outbox.some((e) => !e.busy)) return this.send();
+    if (this.outbox.some((e) => !e.busy)) return this.send();
+    if (beat <= 0) return this.send(undefined, this.outbox[0]); // a heartbeat
     const due = pending.filter((e) => !e.busy && e.due).map((e) => e.due - clock());
     return this.nap(Math.max(1, Math.min(beat, ...due)));
   }
@@ -328,22 +329,21 @@ export class Run {
     if (this.lapsed()) return this.die("lapsed");
     for (const o of steps)
       if (!this.halt) this.execute(o);
-      else if (o.state === "begun") this.settle(o, { ...failure("CANCELLED", "not executed"), retryAfterMs: 0 });
+      else if (o.state === "begun") this.settle(o, failed("not executed", { retryAfterMs: 0 }));
   }
   suspend(open) {
     const whole = (group) => open.every((e) => group.has(e)) && [...group].every((e) => e.over || open.includes(e));
     const any = (open.length > 1 && ![...this.groups].some(whole)) || undefined;
-    return this.end({ state: "suspended", awaits: open.map(brief), any });
+    return this.send({ state: "suspended", awaits: open.map(brief), any });
   }
   unwind() { // cancelled, and nothing is in doubt: what is done is undone, in reverse
     const all = [...this.entries.values()], last = this.undoing, over = ({ id }) => ended(this.undos.get(id) ?? {});
-    // What has failed is for a person, when the rest is done.
+    // What has failed is for a person, when the rest is done. The engine undoes a child, before what is ahead of it.
     const owes = (o) => o.state === "done" && this.marked.has("compensate" + o.id) && !over(o);
-    const [e] = all.filter(owes).sort((a, b) => b.place - a.place);
-    const child = (o) => o.kind === "child" && o.place < last.place && o.place > e.place;
-    if (e && last && all.some(child)) return this.end(RELEASED); // the engine undoes it, before what is ahead of it
+    const e = all.filter(owes).pop(), between = last ? all.slice(all.indexOf(e), all.indexOf(last)) : [];
+    if (e && between.some(({ kind }) => kind === "child")) return this.send(RELEASED);
     if (this.outbox.length) return this.send();
-    if (!e) return this.end({ state: "undone" });
+    if (!e) return this.send({ state: "undone" });
     if (!e.undo) return this.diverge({ ...brief(e), kind: "compensate" });
     const u = this.undos.get(e.id) ?? new Entry("undo", e.name, e.n), { fn, effect, onUnknown } = e.undo;
     const work = { ...e.undo, fn: (key, more) => fn(e.output, key, more) };

@@ -223,6 +223,17 @@ class Conformance:
         problems = [p for p in (self.judge(run, lambda r: r.end["state"] == "completed") for run in runs) if p]
         self.result("killed at %d calls" % len(runs), not problems, "\n# ".join(problems[:5]))
 
+    def late(self):
+        """A turn that is handed out to a claim that has waited: much of its lease is over, and it says no more than any other."""
+        until = time.monotonic() + DEADLINE
+        with self.engine.lock:
+            while not 1.8 < time.monotonic() - self.engine.waits < 2.3 and time.monotonic() < until:
+                self.engine.changed.wait(0.05)
+        run = self.engine.start("run_late", "three", {})
+        self.wait([run])
+        problem = self.judge(run, lambda r: r.end["state"] == "completed" and r.calls == 3)
+        self.result("a claim that has waited costs no call", not problem, problem)
+
     def stop(self):
         """Told to stop in the middle of a step, a worker ends the step and gives the run back."""
         run = self.engine.start("run_stop", "long", {"input": {"ms": 1000}})
@@ -272,6 +283,7 @@ def main():
     try:
         it.play()
         it.big()
+        it.late()
         if not BRIEF:
             it.kill()
         it.stop()

@@ -85,6 +85,7 @@ class Engine:
         self.changed = threading.Condition(self.lock)
         self.runs, self.wrong, self.claims, self.claim_fault, self.open = {}, [], 0, None, 0
         self.handler = type("Handler", (Handler,), {"engine": self})
+        self.waits = None  # since when the last claim does
         self.many, self.old = 0, False  # requests of many calls; an engine that does not know these
         self.forgiving = False  # workers are being killed: leases run out
         self.server = Server(("127.0.0.1", 0), self.handler)
@@ -176,6 +177,7 @@ class Engine:
         polled = {(f["name"], f["version"]) for f in body["functions"]}
         warm = {w["run"]: w["seq"] for w in body.get("warm", [])}
         with self.lock:
+            self.waits = time.monotonic()
             while alive():
                 turns = []
                 for run in self.runs.values():
@@ -249,7 +251,7 @@ class Engine:
             journal, more = self.page(run, int(query["after"]))
             return {"journal": journal, "seq": run.seq, "more": more}
 
-    def journal(self, id, text):
+    def journal(self, id, text, alive):
         with self.lock:
             run, body = self.runs.get(id), json.loads(text)
             if not run:
@@ -265,7 +267,8 @@ class Engine:
             if body["seq"] > run.seq:
                 self.blame(run, "seq %d of %d" % (body["seq"], run.seq))
             if not heartbeat and body["seq"] < run.taken:
-                self.blame(run, "a call in conflict: seq %d, taken at %d" % (body["seq"], run.taken))
+                if alive():  # else it is what was sent again since, and answered
+                    self.blame(run, "a call in conflict: seq %d, taken at %d" % (body["seq"], run.taken))
                 raise Refused(409, "SEQ_CONFLICT")
             run.until = max(run.until, time.monotonic() + body.get("leaseMs", 1000) / 1000)
             if not heartbeat:
@@ -482,14 +485,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.claim(json.loads(text))
         if parts[-2:] == ["functions", "journal"]:
             return self.journals(text)
-        self.reply(lambda: self.engine.journal(parts[-2], text), self.fault(parts[-2], text), self.engine.runs.get(parts[-2]))
+        self.reply(lambda: self.engine.journal(parts[-2], text, self.alive), self.fault(parts[-2], text), self.engine.runs.get(parts[-2]))
 
     def fault(self, id, text):
         body = json.loads(text)
         beat, run = not body.get("entries") and not body.get("end"), self.engine.runs.get(id)
-        with self.engine.lock:  # what is sent again since another one's call was late is no other call
-            again = run and not beat and run.said == text
-            if run and not beat:
+        with self.engine.lock:  # what is sent again since another one's call was late is no other call; nor is what was given up
+            lost = not self.alive()
+            again = lost or run and not beat and run.said == text
+            if run and not beat and not lost:
                 run.said = text
         return None if again else self.count(run, *(("beats", "beat_faults") if beat else ("calls", "faults")))
 
@@ -506,7 +510,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             calls.append((id, text[start:end], self.fault(id, text[start:end])))  # the bytes, which are the same if it comes alone
 
         def answer(id, call, fault):
-            status, said = self.answer(lambda: self.engine.journal(id, call), fault)
+            status, said = self.answer(lambda: self.engine.journal(id, call, self.alive), fault)
             return {"status": status, "body": said}
         bad = [(self.engine.runs[id], fault) for id, _, fault in calls if fault and fault != "busy"]
         self.reply(lambda: {"answers": [answer(*c) for c in calls]}, bad[0][1] if bad else None, *(run for run, _ in bad))

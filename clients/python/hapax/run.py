@@ -46,13 +46,9 @@ class Stop(BaseException):
     """The turn is over: the code goes on no further."""
 
 
-def failure_of(error):
-    code, words = getattr(error, "code", None), str(error)[:WORDS_MAX] or type(error).__name__
-    return {"state": "failed", "error": {**({"code": str(code)} if code else {}), "message": words}}
-
-
-def failure(code, message, **more):
-    return {"state": "failed", "error": {"code": code, "message": message}, **more}
+def failure(error, code=None, **more):
+    code, words = code or getattr(error, "code", None), str(error)[:WORDS_MAX] or type(error).__name__
+    return {"state": "failed", "error": {**({"code": str(code)} if code else {}), "message": words}, **more}
 
 
 INSTANT, MARKS, WORKS = ("value", "attribute"), ("compensate", "drop"), ("step", "undo")
@@ -76,7 +72,7 @@ class Work:
 class Entry:
     """What the wire says of it, and here: asked (by the code), over (handed to the code, or nobody waits for it), sent
     (the engine knows it), busy (being executed), result (of that, not sent yet), due."""
-    state, attempt, place, fields, due = "new", 0, 0, {}, 0
+    state, attempt, fields, due = "new", 0, {}, 0
     output = error = key = retryAfterMs = onUnknown = result = work = undo = view = handle = None
     asked = over = sent = busy = False
 
@@ -208,7 +204,7 @@ class Run:
         self.worker, self.fn, self.id, self.input, self.fence = worker, fn, turn["run"], turn["input"], turn["fence"]
         self.seq, self.retry, self.cancelled = turn["seq"], turn["retry"], turn["cancelled"]
         self.entries, self.undos, self.marked = (known.entries, known.undos, known.marked) if known else ({}, {}, set())
-        self.uses, self.pending, self.at, self.outbox, self.groups, self.asked = {}, {}, 0, [], [], 0
+        self.uses, self.pending, self.at, self.outbox, self.groups = {}, {}, 0, [], []
         self.branches, self.ready, self.news = [], collections.deque(), collections.deque()
         self.mail, self.gone, self.running, self.refusals = queue.SimpleQueue(), threading.Event(), 0, 0
         self.current = self.done = self.halt = self.dead = self.ended = self.undoing = None
@@ -235,8 +231,7 @@ class Run:
         if not e:
             e = self.entries[name, n] = Entry(kind, name, n)
             self.outbox.append(e)
-        e.__dict__.update(more, fields=fields, asked=True, place=self.asked, handle=Handle(self, e))
-        self.asked += 1
+        e.__dict__.update(more, fields=fields, asked=True, handle=Handle(self, e))
         if kind in INSTANT:
             if e.state == "new":
                 e.state, e.output = "done", fields.get("output")
@@ -337,7 +332,7 @@ class Run:
         said = {**e.brief, **({} if e.sent else e.fields)}
         if e.kind in WORKS:
             if e.over and not e.sent and not e.busy and not e.result:
-                e.result = failure("DROPPED", "it lost its race before it began")
+                e.result = failure("it lost its race before it began", "DROPPED")
             said.update(e.result or {"state": "begun"})
         return said
 
@@ -367,12 +362,13 @@ class Run:
             if e.state == "unknown":
                 e.onUnknown = "hold"  # what its worker does not know is for a person
         self.hear(news)
+        self.ended = end and end["state"]
         return True
 
     def refused(self, error, said):
         """The turn comes to an end, and what stands in our memory is thrown away: with what has happened all the same.
         If that is refused, too (it is too large, or the journal full), a person is asked what was done."""
-        code, failed, decided = getattr(error, "code", None), failure_of(error), set()
+        code, decided = getattr(error, "code", None), set()
         self.refusals += 1
         if not isinstance(error, HapaxError) or error.status >= 500 or code in LOST or self.refusals == 3:
             self.dead = "lost"
@@ -387,9 +383,9 @@ class Run:
         again = [e for e in said if (e.result if self.halt else e.happened) and e.id not in decided]
         for e in again if self.refusals == 2 and not anew else []:
             if e.result["state"] == "done":
-                self.settle(e, {**failed, "state": "unknown"})
+                self.settle(e, failure(error, state="unknown"))
         self.outbox = again + [e for e in self.outbox if e not in again]
-        self.halt = RELEASED if anew or self.refusals == 2 else failed
+        self.halt = RELEASED if anew or self.refusals == 2 else failure(error)
         return False
 
     # --- what is executed
@@ -410,13 +406,13 @@ class Run:
         try:
             if asks:
                 again = {} if e.over or self.cancelled and e.kind == "step" else {"retryAfterMs": 0}
-                result = found(failure("NOT_DONE", "it was not done", **again))
+                result = found(failure("it was not done", "NOT_DONE", **again))
             else:
                 e.attempt += 1
                 result = {"state": "done", "output": call(work.fn, key, e.attempt, work.timeout)}
             json.dumps(result)
         except BaseException as error:
-            result = {**failure_of(error), "state": "unknown"} if asks else self.judge(e, error)
+            result = failure(error, state="unknown") if asks else self.judge(e, error)
             if not asks and result["state"] == "unknown" and work.probe:  # in doubt: the probe knows, or nobody does
                 try:
                     result = found(self.judge(e, NotDone(str(error))))
@@ -425,17 +421,17 @@ class Run:
         self.mail.put((e, result))
 
     def judge(self, e, error):
-        work, said = e.work, failure_of(error)
+        work = e.work
         if isinstance(error, Final):
-            return said
+            return failure(error)
         if work.effect == "claimed" and work.on_unknown != "retry" and not isinstance(error, NotDone):
-            return {**said, "state": "unknown"}
+            return failure(error, state="unknown")
         p = {"maxAttempts": 3, "factor": 2, "jitter": True, **(self.retry or {}), **(work.retry or {})}
         wait = duration(p.get("initial", p.get("initialMs", 1000))) * p["factor"] ** (e.attempt - 1)
         part = random.uniform(0.5, 1) if p["jitter"] else 1
         wait = min(wait, duration(p.get("max", p.get("maxMs", 300000)))) * part
         again = {"retryAfterMs": int(getattr(error, "retry_after_ms", wait))} if e.attempt < p["maxAttempts"] else {}
-        return {**said, **again}
+        return failure(error, **again)
 
     def settle(self, e, result):
         e.update(result, result=result)
@@ -465,7 +461,7 @@ class Run:
                 self.done = {"state": "completed", "output": out}
                 json.dumps(out)
             except Exception as error:
-                self.done = {**failure_of(error), **({"step": error.step} if isinstance(error, EntryError) else {})}
+                self.done = failure(error, **({"step": error.step} if isinstance(error, EntryError) else {}))
             while True:
                 self.advance()
         except Stop:
@@ -494,10 +490,6 @@ class Run:
         else:
             self.move()
 
-    def end(self, end):
-        if self.send(end):
-            self.ended = end["state"]
-
     def move(self):
         """The code asks for nothing more: what is next."""
         if self.worker.stopping.is_set():
@@ -515,7 +507,7 @@ class Run:
         if self.running:
             return self.wait(mine)
         if halt:
-            return self.end(halt)
+            return self.send(halt)
         if self.cancelled:
             return self.unwind()
         if not self.done:
@@ -523,14 +515,16 @@ class Run:
         if self.at < len(self.places):
             return self.diverge(self.places[self.at])
         self.outbox = [e for e in self.outbox if not ((e.about or e).kind == "step" and (e.about or e).state == "new")]
-        return self.end(self.done)
+        return self.send(self.done)
 
     def wait(self, pending):
         """For what is executed."""
         now = time.monotonic()
         beat = self.sent + self.worker.lease_ms / 3000 - now
-        if beat <= 0 or not all(e.busy for e in self.outbox):
+        if not all(e.busy for e in self.outbox):
             return self.send()
+        if beat <= 0:
+            return self.send(held=next(iter(self.outbox), None))  # a heartbeat
         return self.read_mail(max(0.001, min([beat] + [e.due - now for e in pending if e.due and not e.busy])))
 
     def begin(self, steps):
@@ -552,28 +546,28 @@ class Run:
             if not self.halt:
                 self.execute(e)
             elif e.state == "begun":
-                self.settle(e, failure("CANCELLED", "not executed", retryAfterMs=0))
+                self.settle(e, failure("not executed", retryAfterMs=0))
 
     def suspend(self, waits):
         if not waits:
-            return self.end({"state": "failed", "error": {"message": "the code waits for nothing that ctx knows"}})
+            return self.send(failure("the code waits for nothing that ctx knows"))
         ids = {e.id for e in waits}
         alls = [{e.id for e in group if not e.over} for whole, group in self.groups if not whole.done]
         some = len(waits) > 1 and ids not in alls
-        self.end({"state": "suspended", "awaits": [e.brief for e in waits], **({"any": True} if some else {})})
+        self.send({"state": "suspended", "awaits": [e.brief for e in waits], **({"any": True} if some else {})})
 
     def unwind(self):
         """Cancelled, and nothing is in doubt: what is done is undone, in reverse."""
-        done = [o for o in self.entries.values() if o.state == "done" and ("compensate", o.id) in self.marked]
-        owed = sorted((o for o in done if o.id not in self.undos or not self.undos[o.id].ended), key=lambda o: -o.place)
-        e, last = owed[0] if owed else None, self.undoing
+        all, last, over = list(self.entries.values()), self.undoing, {id for id, u in self.undos.items() if u.ended}
+        owed = [o for o in all if o.state == "done" and ("compensate", o.id) in self.marked and o.id not in over]
+        e = owed[-1] if owed else None
         # What has failed is for a person, when the rest is done. The engine undoes a child, before what is ahead of it.
-        if e and last and any(o.kind == "child" and e.place < o.place < last.place for o in self.entries.values()):
-            return self.end(RELEASED)
+        if e and last and any(o.kind == "child" for o in all[all.index(e):all.index(last)]):
+            return self.send(RELEASED)
         if self.outbox:
             return self.send()
         if not e:
-            return self.end({"state": "undone"})
+            return self.send({"state": "undone"})
         if not e.undo:
             return self.diverge(Entry("compensate", e.name, e.n))
         u = self.undos.setdefault(e.id, Entry("undo", e.name, e.n))
