@@ -60,21 +60,18 @@ function work(o) {
     const run = known ? kept : new Run(worker, t, fn);
     warm.delete(t.run);
     active.set(t.run, run);
-    Object.assign(run, { sent, leaseEnd: sent + leaseMs, fence: t.fence, gone: new Promise((go) => (run.leave = go)) });
-    try {
-      if ((await run.turn(t, await journal(t, known))) && active.get(t.run) === run) warm.set(t.run, run);
+    Object.assign(run, { sent, leaseEnd: sent + leaseMs, fence: t.fence });
+    const turn = async () => run.turn(t, await journal(t, known));
+    run.gone = turn().catch((error) => log(`${t.run}: ${error.stack}`)).then((suspended) => {
+      const ours = active.get(t.run) === run && active.delete(t.run);
+      if (ours && suspended) warm.set(t.run, run);
       if (warm.size > keep) warm.delete(warm.keys().next().value);
-    } catch (error) {
-      log(`${t.run}: ${error.stack}`);
-    }
-    if (active.get(t.run) === run) active.delete(t.run);
-    run.leave();
-    freed();
+      freed();
+    });
   }
-  let told = "", failed = 0;
-  const tell = (words) => { if (words !== told) log(`hapax: ${(told = words)}`); };
+  let failed = 0;
   const functions = [...fns.values()].map(({ name, version }) => ({ name, version })), where = api.base.origin;
-  const asks = `asks ${where} for turns of ${[...fns.keys()].join(", ")}`;
+  const asks = `hapax: asks ${where} for turns of ${[...fns.keys()].join(", ")}`;
   async function claim(max) {
     const much = [...active].filter(([, run]) => run.seq > 20); // of the others it is less to be told all
     const known = [...warm, ...much].map(([run, { seq }]) => ({ run, seq }));
@@ -83,20 +80,20 @@ function work(o) {
     const how = { timeout: waitMs + api.timeout, signal: end.signal }, lost = (error) => ({ status: 503, error });
     const { status, body, error } = await api.once("POST", "functions/claim", ask, how).catch(lost);
     if (status < 300) {
+      if (failed > 2) log(asks);
       failed = 0;
-      tell(asks);
       for (const t of body.turns) take(t, sent);
     } else if (status < 500 && status !== 429) {
       throw new HapaxError(status, body);
     } else {
       const why = error?.code || error?.message || body?.detail || status;
-      if (++failed === 3) tell(`${where} takes no call, and is asked on: ${why}`);
+      if (++failed === 3) log(`hapax: ${where} takes no call, and is asked on: ${why}`);
       if (!worker.stopping) await sleep(100 + 400 * Math.random());
     }
   }
   async function poll() {
     const room = () => new Promise((go) => (freed = go));
-    tell(asks);
+    log(asks);
     try {
       while (!worker.stopping)
         if (active.size < concurrency) await claim(Math.min(100, concurrency - active.size));

@@ -29,7 +29,6 @@ const failed = (error, more) => {
   const code = error?.code ? String(error.code) : undefined, message = String(error?.message ?? error);
   return { state: "failed", error: { code, message: message.slice(0, WORDS_MAX) }, ...more };
 };
-const notDone = (code, message, more) => failed({ code, message }, more);
 const done = (output) => ({ state: "done", output: json(output) });
 
 const idOf = (name, n) => `${n} ${name}`;
@@ -170,7 +169,7 @@ export class Run {
     if (e.about) return e.kind === "compensate" || !ended(e.about) ? brief(e) : null;
     const words = Object.assign(brief(e), e.sent ? null : e.fields);
     if (!works.has(e.kind)) return words;
-    if (e.over && !e.sent && !e.busy) e.result ??= notDone("DROPPED", "it lost its race before it began");
+    if (e.over && !e.sent && !e.busy) e.result ??= failed({ code: "DROPPED", message: "it lost its race" });
     return Object.assign(words, e.result ?? { state: "begun" });
   }
   async post(entries, end) { // repeated until it is answered; with nothing to say it is a heartbeat
@@ -229,7 +228,7 @@ export class Run {
     const key = e.key ?? `${this.id}/${encode(e.name)}/${e.n}${e.kind === "undo" ? "/undo" : ""}`;
     const found = async (otherwise) => { const out = await probe(key); return out == null ? otherwise() : done(out); };
     const again = () => (e.over || (this.cancelled && e.kind === "step") ? undefined : 0);
-    const missing = () => notDone("NOT_DONE", "it was not done", { retryAfterMs: again() });
+    const missing = () => failed({ code: "NOT_DONE", message: "it was not done" }, { retryAfterMs: again() });
     let result;
     e.busy = true;
     this.running++;

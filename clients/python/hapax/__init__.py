@@ -56,10 +56,10 @@ class Worker:
         self.api, self.lease_ms, self.loop = api or Api(**connection), duration(lease), loop
         self.concurrency, self.keep, self.fakes = concurrency, keep, fakes  # fakes: for tests
         self.name = name or "%s-%d-%s" % (socket.gethostname(), os.getpid(), uuid.uuid4().hex[:8])
-        self.log, self.told, self.failed = log or (lambda words: print(words, file=sys.stderr)), None, 0
+        self.log, self.failed = log or (lambda words: print(words, file=sys.stderr)), 0
         self.polled = [{"name": f.name, "version": f.version} for f in functions]
         asked = ", ".join("%(name)s %(version)s" % f for f in self.polled)
-        self.asks = "asks %s for turns of %s" % (self.api.connect[1], asked)
+        self.asks = "hapax: asks %s for turns of %s" % (self.api.connect[1], asked)
         self.stopping, self.changed, self.active, self.warm = threading.Event(), threading.Condition(), {}, {}
 
     def stop(self):
@@ -110,11 +110,6 @@ class Worker:
             self.changed.notify_all()
         run.gone.set()
 
-    def tell(self, words):
-        if words != self.told:
-            self.told = words
-            self.log("hapax: " + words)
-
     def claim(self, free):
         """Takes the turns for which there is room."""
         with self.changed:
@@ -128,8 +123,9 @@ class Worker:
         except Exception as error:
             status, problem = 503, error
         if not problem:
+            if self.failed > 2:
+                self.log(self.asks)
             self.failed = 0
-            self.tell(self.asks)
             for t in body["turns"]:
                 _thread.start_new_thread(self.take, self.enter(t, sent))
         elif status < 500 and status != 429:
@@ -137,12 +133,12 @@ class Worker:
         else:
             self.failed += 1
             if self.failed == 3:
-                self.tell("%s takes no call, and is asked on: %s" % (self.api.connect[1], problem))
+                self.log("hapax: %s takes no call, and is asked on: %s" % (self.api.connect[1], problem))
             time.sleep(random.uniform(0.1, 0.5))
 
     def run(self):
         """Works until it is stopped."""
-        self.tell(self.asks)
+        self.log(self.asks)
         try:
             while not self.stopping.is_set():
                 with self.changed:

@@ -283,7 +283,7 @@ class Run:
     # --- what the engine says, handed to the code in order of seq, one by one
 
     def hear(self, changes):
-        """The entries of these changes that the code is to be told of."""
+        """What is done and said is noted, and what has ended waits for the code."""
         for c in changes:
             home, id = self.undos if c["kind"] == "undo" else self.entries, (c["name"], c["n"])
             if c["kind"] in MARKS:
@@ -295,8 +295,7 @@ class Run:
                 self.news.append(e)
 
     def replay(self, journal):
-        """The turn begins: with what is in memory, and in the journal. New ones are laid out by their place, and told
-        of by seq."""
+        """The turn begins with what is in memory, and in the journal: laid out by place, and handed over by seq."""
         for e in self.entries.values():
             e.__dict__.update(asked=False, over=False, busy=False, result=None)
         self.hear(sorted(journal, key=lambda c: c["i"]))
