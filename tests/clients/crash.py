@@ -1,5 +1,6 @@
 """hapax.test() on an engine in memory: a function that is safe comes to the same end, wherever it is killed; one that is not is found out."""
 import asyncio
+import sys
 import threading
 import time
 
@@ -145,6 +146,18 @@ it = hapax.test(family, functions=[box], approvals={"seal?": {"by": "ann"}}, cra
 ok("children are tested with their parent", it["output"] == ["ann", "ann"] and it["crashes"] > 8 and it["effects"] == ["fold", "fold"], it)
 wrong = found(parent, functions=[careless], crash="once")
 ok("what a child does otherwise each time is found", wrong.startswith("killed ") and ("effects" in wrong or "status" in wrong), wrong)
+
+# A step that would end the process has failed, and what is no JSON fails the run: at once, and not when ten workers have been lost with it.
+@hapax.function("odd")
+def odd(ctx, input):
+    try:
+        ctx.step("exit", lambda key: sys.exit(3), retry={"maxAttempts": 1})
+    except hapax.EntryError as error:
+        return [error.step, object()]
+
+
+it = hapax.test(odd, crash=False)
+ok("what cannot be written fails the run", it["status"] == "FAILED" and "JSON" in it["error"]["message"] and it["effects"] == ["exit"], it)
 
 # A worker says whom it asks, and that nobody is there.
 heard = []
