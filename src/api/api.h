@@ -42,6 +42,8 @@ const struct route *api_routes_written(size_t *ret_n);
 /* With those that are made of it (api_run_key.c): what the reference describes, and after them the rest of what is served. */
 const struct route *api_routes(size_t *ret_n);
 const struct route *api_routes_served(size_t *ret_n);
+/* And the one that moves the time of a test. */
+const struct route *api_routes_with_clock(size_t *ret_n);
 
 /* ---- for the handlers ---- */
 

@@ -100,17 +100,5 @@ static void api_test_clock(struct http_call *call)
 		(void)api_invalid(call, "either skipMs or toNext is needed");
 }
 
-const struct route *api_routes_with_clock(size_t *ret_n)
-{
-	static const struct route route = {"POST",      "/api/v1/test-clock",        api_test_clock,
+const struct route api_test_clock_route = {"POST",	"/api/v1/test-clock",	     api_test_clock,
 					   ROUTE_ADMIN, "Moves the time of a test.", .id = "moveTestClock"};
-	size_t n;
-	const struct route *served = api_routes_served(&n);
-	struct route *table = calloc(n + 1, sizeof *table); /* for the life of the program, as the other one */
-
-	ASSERT(table);
-	memcpy(table, served, n * sizeof *table);
-	table[n] = route;
-	*ret_n = n + 1;
-	return table;
-}

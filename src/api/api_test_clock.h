@@ -4,5 +4,5 @@
 #include "base/test_clock.h"
 #include "serve/router.h"
 
-/* All that is served, and the route that moves the time. Made anew with each call, and kept for the life of the program. */
-const struct route *api_routes_with_clock(size_t *ret_n);
+/* The last of all routes: it is served where there is such a clock. */
+extern const struct route api_test_clock_route;

@@ -9,6 +9,7 @@
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
+#include "base/hmac.h"
 #include "base/json_write.h"
 #include "base/thread.h"
 #include "cli/client.h"
@@ -25,7 +26,7 @@
 #define WAIT_REAL_MS 10000 /* no longer wait than this is carried out there */
 #define ROUNDS_MAX 100
 #define CALL_TIMEOUT_MS 60000
-#define ENTITY "e1"
+#define NAMES "e" /* of entities, and keys of runs: with their number */
 #define TEXT_BYTES_MAX (2u << 20)
 
 /* A call of the API that may wait for a service: its thread. */
@@ -39,20 +40,29 @@ struct clicker {
 	_Atomic bool answered; /* heard is what it has heard */
 };
 
-struct replay {
+/* What the test is about. */
+struct replayed {
 	const struct definition *of;
+	const struct example_subject *said;
+	const char *name, *path; /* path NULL: it has not begun */
+};
+
+struct replay {
+	size_t subjects_n;
+	struct replayed subjects[EXAMPLE_SUBJECTS_MAX];
+	const struct replay_plan *plan;
 	const struct example *example;
 	struct example_result *result;
 	struct arena *arena;
 	struct mock *mock;
 	struct replay_server server;
 	struct client client;
-	const char *subject; /* its path */
-	struct strbuf seen;  /* what the subject was when it was last looked at */
-	bool waits;          /* for what comes by time alone, where that is real: all is done, or somebody was away */
+	struct strbuf seen; /* what the subjects were when they were last looked at */
+	bool waits;         /* for what comes by time alone, where that is real: all is done, or somebody was away */
 	size_t clickers_n;
 	struct clicker clickers[EXAMPLE_WHENS_MAX];
-	struct strbuf wrong; /* empty: nothing */
+	struct strbuf wrong;  /* empty: nothing */
+	struct strbuf tables; /* of the world's, at the end; empty: it has none */
 };
 
 static void nap(int64_t ms)
@@ -75,22 +85,26 @@ static enum hx_code ask(struct replay *x, const char *method, const char *path, 
 	return client_ask(&x->client, method, ret, err);
 }
 
-static enum hx_code look(struct replay *x, struct json *ret, struct hx_error *err)
+static enum hx_code look(struct replay *x, const struct replayed *s, struct json *ret, struct hx_error *err)
 {
-	return ask(x, "GET", x->subject, slice_str(""), ret, err);
+	return ask(x, "GET", s->path, slice_str(""), ret, err);
 }
 
-/* True: the subject is not as it was. */
+/* True: the subjects are not as they were. */
 static bool has_changed(struct replay *x)
 {
 	struct hx_error err;
 	struct json now;
+	bool changed;
+	LOCAL_STRBUF(all, TEXT_BYTES_MAX);
 
-	if (look(x, &now, &err) || slice_eq(now.raw, strbuf_slice(&x->seen)))
-		return false;
+	for (size_t i = 0; i < x->subjects_n; i++)
+		if (x->subjects[i].path && !look(x, &x->subjects[i], &now, &err))
+			strbuf_add_slice(&all, now.raw);
+	changed = all.n && !slice_eq(strbuf_slice(&all), strbuf_slice(&x->seen));
 	strbuf_reset(&x->seen);
-	strbuf_add_slice(&x->seen, now.raw);
-	return true;
+	strbuf_add_slice(&x->seen, strbuf_slice(&all));
+	return changed;
 }
 
 /* How much the time was moved; -1: it cannot be. */
@@ -116,9 +130,13 @@ static void skip_lease(struct replay *x)
 
 	if (move_time(x, "{\"skipMs\":" REPLAY_SKIP_MS "}") < 0)
 		replay_server_pause(&x->server);
-	if (x->of->entity && x->of->module)
-		(void)ask(x, "POST", text_printf(x->arena, "/api/v1/modules/%s/sweep", x->of->module), slice_str("{}"),
-			  &answer, &err);
+	for (size_t i = 0; i < x->subjects_n; i++) {
+		const struct definition *of = x->subjects[i].of;
+
+		if (of->entity && of->module)
+			(void)ask(x, "POST", text_printf(x->arena, "/api/v1/modules/%s/sweep", of->module),
+				  slice_str("{}"), &answer, &err);
+	}
 }
 
 /* ---- what goes on by itself ---- */
@@ -204,7 +222,7 @@ static void skip_to_the_end(struct replay *x)
 	strbuf_add_str(&x->wrong, "it does not come to an end; ");
 }
 
-/* ---- what is done ---- */
+/* ---- callers ---- */
 
 static void *click(void *context)
 {
@@ -240,23 +258,127 @@ static struct slice event_body(const struct replay *x, const struct example_when
 static void address_click(const struct replay *x, const struct example_when *when, struct clicker *c)
 {
 	const char *decided = when->approve ? when->approve : when->reject;
-	struct slice input = when->input.raw.p ? when->input.raw : x->example->input.raw;
+	const struct replayed *s = &x->subjects[when->subject];
+	struct slice input = when->input.raw.p ? when->input.raw : s->said->input.raw;
 
 	c->body = slice_str("{}");
 	if (when->fire) {
-		c->path = text_printf(x->arena, "%s/steps/%s", x->subject, when->fire);
+		c->path = text_printf(x->arena, "%s/steps/%s", s->path, when->fire);
 		c->body = slice_str(text_printf(x->arena, "{\"input\":%.*s}", input.p ? (int)input.n : 2,
 						input.p ? input.p : "{}"));
 	} else if (when->event) {
-		c->path = text_printf(x->arena, "%s/events/%s", x->subject, when->event);
+		c->path = text_printf(x->arena, "%s/events/%s", s->path, when->event);
 		c->body = event_body(x, when);
 	} else if (decided) {
-		c->path = text_printf(x->arena, "%s/approvals/%s", x->subject, decided);
+		c->path = text_printf(x->arena, "%s/approvals/%s", s->path, decided);
 		c->body = slice_str(when->approve ? "{\"decision\":\"approve\"}" : "{\"decision\":\"reject\"}");
 	} else {
-		c->path = text_printf(x->arena, "%s/cancel", x->subject);
+		c->path = text_printf(x->arena, "%s/cancel", s->path);
 	}
 }
+
+/* ---- what begins ---- */
+
+static const char *id_of(struct replay *x, struct json answer, const char *inside)
+{
+	struct json of = answer;
+
+	(void)json_find(answer, slice_str(inside), &of);
+	return arena_copy(x->arena, client_member(&x->client, of, "id")).p;
+}
+
+static enum hx_code begin_run(struct replay *x, struct replayed *s, const char *input, struct hx_error *err)
+{
+	const char *key = x->subjects_n > 1 ? text_printf(x->arena, ",\"idempotencyKey\":\"%s\"", s->name) : "";
+	struct json answer;
+	enum hx_code code = ask(x, "POST", "/api/v1/workflow-runs",
+				slice_str(text_printf(x->arena, "{\"definitionId\":\"%s\",\"input\":%s%s}", s->of->name,
+						      input, key)),
+				&answer, err);
+
+	if (!code)
+		s->path = text_printf(x->arena, "/api/v1/workflow-runs/%s", id_of(x, answer, "run"));
+	return code;
+}
+
+static enum hx_code begin_batch(struct replay *x, struct replayed *s, const char *input, struct hx_error *err)
+{
+	struct json answer;
+	enum hx_code code = ask(x, "POST", "/api/v1/accounts", slice_str("{\"id\":\"account\",\"balance\":1000}"),
+				&answer, err);
+
+	if (!code)
+		code = ask(x, "POST", "/api/v1/batches",
+			   slice_str(text_printf(x->arena,
+						 "{\"workflow\":\"%s\",\"account\":\"account\",\"items\":["
+						 "{\"input\":%s,\"cost\":1},{\"input\":%s,\"cost\":1}]}",
+						 s->of->name, input, input)),
+			   &answer, err);
+	if (!code)
+		s->path = text_printf(x->arena, "/api/v1/batches/%s", id_of(x, answer, "batch"));
+	return code;
+}
+
+/* One that is a row of a table is there. */
+static enum hx_code begin_entity(struct replay *x, struct replayed *s, const char *row, struct hx_error *err)
+{
+	struct json answer;
+	enum hx_code code = HX_OK;
+
+	if (!row)
+		code = ask(x, "POST", text_printf(x->arena, "/api/v1/entities/%s", s->of->name),
+			   slice_str(text_printf(x->arena, "{\"id\":\"%s\"}", s->name)), &answer, err);
+	s->name = row ? row : s->name;
+	s->path = text_printf(x->arena, "/api/v1/entities/%s/%s", s->of->name, s->name);
+	return code;
+}
+
+static enum hx_code begin(struct replay *x, unsigned i, struct hx_error *err)
+{
+	struct replayed *s = &x->subjects[i];
+	struct slice said = s->said->input.raw;
+	const char *input = said.p ? text_printf(x->arena, "%.*s", SLICE_ARGS(said)) : "{}";
+
+	if (s->of->entity)
+		return begin_entity(x, s, x->result->tables.rows[i], err);
+	return s->of->run ? begin_run(x, s, input, err) : begin_batch(x, s, input, err);
+}
+
+static bool starts(const struct replay_plan *plan, const char *action)
+{
+	for (size_t i = 0; i < plan->services_n; i++)
+		if (plan->services[i].tells && strcmp(plan->services[i].action, action) == 0)
+			return !plan->services[i].event;
+	return false;
+}
+
+/* As its service would: the delivery is signed, and the same the second time. */
+static enum hx_code call_hook(struct replay *x, const char *action, unsigned subject, struct hx_error *err)
+{
+	struct replayed *s = &x->subjects[subject];
+	struct slice body = slice_str(text_printf(x->arena, "{\"id\":\"%s\",\"key\":\"%s\"}", action, s->name));
+	uint8_t mac[SHA256_BYTES];
+	struct json answer;
+	enum hx_code code;
+
+	hmac_sha256(slice_str(REPLAY_SECRET), &body, 1, mac);
+	strbuf_reset(&x->client.headers);
+	strbuf_add_str(&x->client.headers, "X-Signature: ");
+	for (size_t i = 0; i < sizeof mac; i++)
+		strbuf_addf(&x->client.headers, "%02x", mac[i]);
+	strbuf_add_str(&x->client.headers, "\r\n");
+	code = ask(x, "POST", text_printf(x->arena, "/hooks/%s", action), body, &answer, err);
+	strbuf_reset(&x->client.headers);
+	if (!code && starts(x->plan, action))
+		code = ask(x, "GET",
+			   text_printf(x->arena, "/api/v1/workflow-runs/by-key/%s/hook:%s:%s", s->of->name, action, action),
+			   slice_str(""), &answer, err);
+	if (!code && starts(x->plan, action))
+		s->path = text_printf(x->arena, "/api/v1/workflow-runs/%s", id_of(x, answer, "run"));
+	return code;
+}
+
+/* ---- what is done ---- */
 
 static void begin_click(struct replay *x, const struct example_when *when)
 {
@@ -302,6 +424,8 @@ static void do_when(struct replay *x, size_t i)
 {
 	const struct example_when *when = &x->example->whens[i];
 	const char *next = i + 1 < x->example->whens_n ? when[1].during : NULL;
+	enum hx_code failed = HX_OK;
+	struct hx_error err;
 
 	if (when->during)
 		wait_for_call(x, when->during);
@@ -311,113 +435,132 @@ static void do_when(struct replay *x, size_t i)
 		mock_hold(x->mock, next);
 	if (when->land)
 		(void)mock_land(x->mock, when->land);
+	else if (when->start || when->tell)
+		failed = when->start ? begin(x, when->subject, &err) : call_hook(x, when->tell, when->subject, &err);
 	else if (when->wait_ms)
 		wait_ms(x, when->wait_ms);
 	else
 		begin_click(x, when);
+	if (failed)
+		strbuf_addf(&x->wrong, "%s; ", err.detail);
 	settle(x);
 	mock_hold(x->mock, next);
 }
 
 /* ---- from the beginning to the end ---- */
 
-static const char *id_of(struct replay *x, struct json answer, const char *inside)
-{
-	struct json of = answer;
-
-	(void)json_find(answer, slice_str(inside), &of);
-	return arena_copy(x->arena, client_member(&x->client, of, "id")).p;
-}
-
-static enum hx_code begin(struct replay *x, struct hx_error *err)
-{
-	struct slice input = x->example->input.raw.p ? x->example->input.raw : slice_str("{}");
-	const char *name = x->of->name;
-	enum hx_code code = HX_OK;
-	struct json answer;
-
-	if (x->of->entity) {
-		code = ask(x, "POST", text_printf(x->arena, "/api/v1/entities/%s", name),
-			   slice_str("{\"id\":\"" ENTITY "\"}"), &answer, err);
-		x->subject = text_printf(x->arena, "/api/v1/entities/%s/" ENTITY, name);
-	} else if (x->of->run) {
-		code = ask(x, "POST", "/api/v1/workflow-runs",
-			   slice_str(text_printf(x->arena, "{\"definitionId\":\"%s\",\"input\":%.*s}", name,
-						 SLICE_ARGS(input))),
-			   &answer, err);
-		if (!code)
-			x->subject = text_printf(x->arena, "/api/v1/workflow-runs/%s", id_of(x, answer, "run"));
-	} else {
-		code = ask(x, "POST", "/api/v1/accounts", slice_str("{\"id\":\"account\",\"balance\":1000}"), &answer,
-			   err);
-		if (!code)
-			code = ask(x, "POST", "/api/v1/batches",
-				   slice_str(text_printf(x->arena,
-							 "{\"workflow\":\"%s\",\"account\":\"account\",\"items\":["
-							 "{\"input\":%.*s,\"cost\":1},{\"input\":%.*s,\"cost\":1}]}",
-							 name, SLICE_ARGS(input), SLICE_ARGS(input))),
-				   &answer, err);
-		if (!code)
-			x->subject = text_printf(x->arena, "/api/v1/batches/%s", id_of(x, answer, "batch"));
-	}
-	return code;
-}
-
 /* Of what is as good twice as once only whether it has happened is told. */
-static void add_ledger(const struct replay_plan *plan, struct slice counts, struct strbuf *out)
+static void add_ledger(const struct replay_plan *plan, const int64_t *times, struct strbuf *out)
 {
 	json_more(out, "ledger");
 	strbuf_add_char(out, '{');
-	for (size_t i = 0; i < plan->services_n; i++) {
-		struct hx_error err;
-		struct json n;
-		int64_t times = 0;
-
-		if (json_find(json_trust(counts), slice_str(plan->services[i].action), &n) &&
-		    json_int64(n, &err, &times))
-			times = -1;
-		json_more_int(out, plan->services[i].action, plan->services[i].repeats ? times > 0 : times);
-	}
+	for (size_t i = 0; i < plan->services_n; i++)
+		json_more_int(out, plan->services[i].action, plan->services[i].repeats ? times[i] > 0 : times[i]);
 	strbuf_add_char(out, '}');
 }
 
-/* What both can see: status, output of a run, ledger. */
-static void add_sight(const struct replay *x, const struct replay_plan *plan, struct json subject, struct slice counts,
-		      struct strbuf *out)
+static void count(const struct replay_plan *plan, struct json counts, int64_t *times)
+{
+	struct hx_error err;
+	struct json n;
+	int64_t more;
+
+	for (size_t i = 0; i < plan->services_n; i++)
+		if (json_find(counts, slice_str(plan->services[i].action), &n) && !json_int64(n, &err, &more))
+			times[i] += more;
+}
+
+/* What both can see of one: status, output of a run. Of one that has not begun they see nothing. */
+static void add_subject(const struct replayed *s, struct json subject, struct strbuf *out)
 {
 	struct json status = json_trust(slice_str("null")), output;
 
 	(void)json_find(subject, slice_str("status"), &status);
-	strbuf_add_char(out, '{');
-	json_more_json(out, "status", status.raw);
-	if (x->of->run && json_find(subject, slice_str("output"), &output))
+	json_more_json(out, "status", s->path ? status.raw : slice_str("null"));
+	if (s->path && s->of->run && json_find(subject, slice_str("output"), &output))
 		json_more_json(out, "output", output.raw);
-	add_ledger(plan, counts, out);
+}
+
+/* And of all of them: ledger, tables. */
+static void add_world(const struct replay_plan *plan, const int64_t *times, struct slice tables, struct strbuf *out)
+{
+	add_ledger(plan, times, out);
+	if (tables.n)
+		json_more_json(out, "tables", tables);
+}
+
+/* Each with the next, as tests have it. */
+static void add_here(const struct replay *x, const struct replay_plan *plan, struct json here, struct strbuf *out)
+{
+	int64_t *times = arena_zalloc(x->arena, (plan->services_n + 1) * sizeof *times);
+	struct json counts, tables = {0};
+
+	ASSERT(times);
+	(void)json_find(here, slice_str("tables"), &tables);
+	for (size_t i = 0; i < x->subjects_n; i++) {
+		if (i)
+			json_more(out, "with");
+		strbuf_add_char(out, '{');
+		add_subject(&x->subjects[i], here, out);
+		if (json_find(here, slice_str("ledger"), &counts))
+			count(plan, counts, times);
+		(void)json_find(here, slice_str("with"), &here);
+	}
+	for (size_t i = 1; i < x->subjects_n; i++)
+		strbuf_add_char(out, '}');
+	add_world(plan, times, x->tables.n ? tables.raw : slice_of("", 0), out);
 	strbuf_add_char(out, '}');
 }
 
-static void compare(struct replay *x, const struct replay_plan *plan, struct json real)
+static enum hx_code add_there(struct replay *x, const struct replay_plan *plan, struct strbuf *out,
+			      struct hx_error *err)
 {
-	struct json here = json_trust(slice_str(x->result->end)), counts = json_trust(slice_str("{}"));
+	int64_t *times = arena_zalloc(x->arena, (plan->services_n + 1) * sizeof *times);
+	struct json end = {0};
+	enum hx_code code = HX_OK;
+	LOCAL_STRBUF(ledger, TEXT_BYTES_MAX);
+
+	ASSERT(times);
+	mock_ledger(x->mock, &ledger);
+	count(plan, json_trust(strbuf_slice(&ledger)), times);
+	for (size_t i = 0; i < x->subjects_n && !code; i++) {
+		if (x->subjects[i].path)
+			code = look(x, &x->subjects[i], &end, err);
+		if (i)
+			json_more(out, "with");
+		strbuf_add_char(out, '{');
+		if (!code)
+			add_subject(&x->subjects[i], end, out);
+	}
+	for (size_t i = 1; i < x->subjects_n; i++)
+		strbuf_add_char(out, '}');
+	if (!code)
+		code = replay_server_look(&x->server, x->result->tables.look, &x->tables, err);
+	add_world(plan, times, strbuf_slice(&x->tables), out);
+	strbuf_add_char(out, '}');
+	return code;
+}
+
+static enum hx_code compare(struct replay *x, const struct replay_plan *plan, struct hx_error *err)
+{
 	struct example_result differences = {0};
 	struct example expected = {.then_line = 1};
-	struct hx_error err;
+	enum hx_code code;
 
-	LOCAL_STRBUF(ledger, TEXT_BYTES_MAX);
 	LOCAL_STRBUF(was, TEXT_BYTES_MAX);
 	LOCAL_STRBUF(is, TEXT_BYTES_MAX);
-	(void)json_find(here, slice_str("ledger"), &counts);
-	add_sight(x, plan, here, counts.raw, &was);
-	mock_ledger(x->mock, &ledger);
-	add_sight(x, plan, real, strbuf_slice(&ledger), &is);
+	code = add_there(x, plan, &is, err);
+	if (code)
+		return code;
+	add_here(x, plan, json_trust(slice_str(x->result->end)), &was);
 	expected.then = json_trust(strbuf_slice(&was));
-	if (example_compare(&expected, strbuf_slice(&is), x->arena, &differences, &err))
-		strbuf_addf(&x->wrong, "%s; ", err.detail);
+	code = example_compare(&expected, strbuf_slice(&is), x->arena, &differences, err);
 	for (size_t i = 0; i < differences.differences_n; i++) {
 		const struct example_difference *d = &differences.differences[i];
 
 		strbuf_addf(&x->wrong, "%s: %s in memory, %s there; ", d->path, d->expected, d->was);
 	}
+	return code;
 }
 
 static void check_answers(struct replay *x)
@@ -429,7 +572,7 @@ static void check_answers(struct replay *x)
 		const struct clicker *c;
 		const char *heard;
 
-		if (when->wait_ms || when->land)
+		if (when->wait_ms || when->land || when->start || when->tell)
 			continue;
 		c = &x->clickers[n++];
 		heard = hx_code_name(c->heard);
@@ -451,22 +594,22 @@ static void wait_for_answers(const struct replay *x)
 static enum hx_code carry_out(struct replay *x, const struct replay_plan *plan, struct hx_error *err)
 {
 	const struct example *e = x->example;
-	enum hx_code code;
-	struct json end;
+	enum hx_code code = HX_OK;
 
 	mock_hold(x->mock, e->whens_n ? e->whens[0].during : NULL);
-	code = begin(x, err);
+	for (unsigned i = 0; i < x->subjects_n && !code; i++) {
+		if (x->subjects[i].of->entity || x->result->begins >> i & 1)
+			code = begin(x, i, err);
+		if (x->subjects_n > 1)
+			settle(x);
+	}
 	for (size_t i = 0; i < e->whens_n && !code; i++)
 		do_when(x, i);
 	if (!code && (!e->whens_n || !e->whens[e->whens_n - 1].wait_ms)) {
 		skip_to_the_end(x);
 		wait_for_answers(x);
 	}
-	if (!code)
-		code = look(x, &end, err);
-	if (!code)
-		compare(x, plan, end);
-	return code;
+	return code ? code : compare(x, plan, err);
 }
 
 /* Clicks that wait hear nothing any more when the server is gone. */
@@ -489,20 +632,31 @@ static bool kills(const struct example *e)
 	return false;
 }
 
-static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, const struct definition *of,
-			       struct example_result *result, struct hx_error *err)
+static void add_subjects(struct replay *x, const struct definition_set *set)
 {
-	struct replay x = {.of = of, .example = result->example, .result = result, .arena = arena};
+	for (const struct example_subject *s = &x->example->first; s; s = s->with, x->subjects_n++)
+		x->subjects[x->subjects_n] =
+			(struct replayed){.of = example_definition(set, s),
+					  .said = s,
+					  .name = text_printf(x->arena, NAMES "%zu", x->subjects_n + 1)};
+}
+
+static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, struct example_result *result,
+			       struct hx_error *err)
+{
+	struct replay x = {.plan = plan, .example = result->example, .result = result, .arena = arena};
 	enum hx_code code = mock_new(result->example, plan->services, plan->services_n, &x.mock, err);
+	bool clocked = !plan->store && !result->tables.make && !kills(result->example);
 
 	if (code)
 		return code;
 	strbuf_init(&x.seen, TEXT_BYTES_MAX);
 	strbuf_init(&x.wrong, TEXT_BYTES_MAX);
+	strbuf_init(&x.tables, TEXT_BYTES_MAX);
+	add_subjects(&x, plan->set);
 	plan->mock_url = mock_url(x.mock);
-	plan->status = of->entity ? result->example->status : NULL;
-	plan->of = of;
-	code = replay_server_start(&x.server, plan, /* clocked= */ !plan->store && !kills(result->example), err);
+	plan->result = result;
+	code = replay_server_start(&x.server, plan, clocked, err);
 	if (!code)
 		code = client_init_own(&x.client, replay_server_url(&x.server), CALL_TIMEOUT_MS, err);
 	if (!code)
@@ -513,6 +667,7 @@ static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, co
 	result->real = arena_copy(arena, x.wrong.n ? strbuf_slice(&x.wrong) : slice_str("")).p;
 	strbuf_release(&x.seen);
 	strbuf_release(&x.wrong);
+	strbuf_release(&x.tables);
 	return code;
 }
 
@@ -528,7 +683,7 @@ enum hx_code replay_run(const struct definition_set *set, const struct trial_wor
 
 		if (!result->end)
 			continue;
-		code = replay_one(&plan, arena, example_definition(set, result->example), result, err);
+		code = replay_one(&plan, arena, result, err);
 		report->failed += !code && result->passed && result->real[0];
 		result->passed &= !code && !result->real[0];
 	}

@@ -60,14 +60,23 @@ static void write_members(const struct rewriting *r, const struct json_node *nod
 	strbuf_add_char(out, object ? '}' : ']');
 }
 
+/* Which the test begins with; NULL: as it is written. */
+static const char *status_of(const struct rewriting *r)
+{
+	for (const struct example_subject *s = &r->plan->result->example->first; s; s = s->with)
+		if (example_definition(r->plan->set, s) == r->of)
+			return s->status;
+	return NULL;
+}
+
 /* actions.NAME.url is that of the mock; initial_status the one that the test begins with. */
 static void write_node(const struct rewriting *r, const struct json_node *node, unsigned depth, const char *parent,
 		       const char *name, struct strbuf *out)
 {
 	if (depth == 3 && strcmp(name, "url") == 0 && parent[0]) {
 		strbuf_addf(out, "\"%s/%s\"", r->plan->mock_url, parent);
-	} else if (depth == 1 && strcmp(name, "initial_status") == 0 && r->plan->status && r->of == r->plan->of) {
-		json_quote(slice_str(r->plan->status), out);
+	} else if (depth == 1 && strcmp(name, "initial_status") == 0 && status_of(r)) {
+		json_quote(slice_str(status_of(r)), out);
 	} else if (node->type == JSON_OBJECT || node->type == JSON_ARRAY) {
 		write_members(r, node, depth, name, out);
 	} else {
@@ -96,6 +105,18 @@ static enum hx_code write_definition(const struct replay_server *s, const struct
 	return out_file_write(path, strbuf_slice(&out), err);
 }
 
+static void add_hook(const struct example_mock *m, struct strbuf *out)
+{
+	json_more(out, m->action);
+	strbuf_addf(out,
+		    "{\"verify\":{\"scheme\":\"hmac-sha256\",\"secrets\":[\"" REPLAY_SECRET "\"]},\"id\":\"/id\","
+		    "\"%s\":{\"workflow\":\"%s\"",
+		    m->event ? "signal" : "start", m->tells);
+	if (m->event)
+		strbuf_addf(out, ",\"key\":\".key\",\"event\":\"%s\"", m->event);
+	strbuf_add_str(out, "}}");
+}
+
 /* Every module has a janitor; leases are short where they have to be waited for. */
 static enum hx_code write_config(const struct replay_server *s, const struct replay_plan *plan, struct hx_error *err)
 {
@@ -103,7 +124,11 @@ static enum hx_code write_config(const struct replay_server *s, const struct rep
 	char path[80];
 	LOCAL_STRBUF(out, TEXT_BYTES_MAX);
 
-	strbuf_addf(&out, "{\"lease\":\"%s\",\"modules\":{", lease);
+	strbuf_addf(&out, "{\"lease\":\"%s\",\"hooks\":{", lease);
+	for (size_t i = 0; i < plan->services_n; i++)
+		if (plan->services[i].tells)
+			add_hook(&plan->services[i], &out);
+	strbuf_add_str(&out, "},\"modules\":{");
 	for (size_t i = 0; i < plan->set->n; i++) {
 		const char *module = plan->set->items[i]->module;
 		bool known = !module;
@@ -239,17 +264,39 @@ static enum hx_code name_store(struct replay_server *s, const struct replay_plan
 	return (size_t)n < sizeof s->db ? HX_OK : error_set(err, HX_CONFIG_ERROR, "the URL of the store is too long");
 }
 
+/* A store of one's own: nobody else is there. */
+static enum hx_code run_script(const char *url, const char *sql, struct hx_error *err)
+{
+	struct db_options options = {.url = url, .clock = clock_system()};
+	struct db *db = NULL;
+	enum hx_code code = db_open(&options, &db, err);
+
+	if (!code)
+		code = db->driver->script(db, sql, err);
+	db_close(db);
+	return code;
+}
+
+/* The world's tables stand in it before the server's own. */
+static enum hx_code make_tables(const struct replay_server *s, const char *sql, struct hx_error *err)
+{
+	char schema[80];
+	enum hx_code code = HX_OK;
+
+	snprintf(schema, sizeof schema, "CREATE SCHEMA \"%s\"", s->schema);
+	if (s->store)
+		code = run_script(s->store, schema, err);
+	return code ? code : run_script(s->db, sql, err);
+}
+
 static void drop_schema(const struct replay_server *s)
 {
-	struct db_options options = {.url = s->store, .clock = clock_system()};
 	struct hx_error err;
-	struct db *db = NULL;
 	char sql[80];
 
 	snprintf(sql, sizeof sql, "DROP SCHEMA IF EXISTS \"%s\" CASCADE", s->schema);
-	if (db_open(&options, &db, &err) || db->driver->script(db, sql, &err))
+	if (run_script(s->store, sql, &err))
 		fprintf(stderr, "hapax: the schema %s is left: %s\n", s->schema, err.detail);
-	db_close(db);
 }
 
 enum hx_code replay_server_start(struct replay_server *s, const struct replay_plan *plan, bool clocked,
@@ -261,6 +308,8 @@ enum hx_code replay_server_start(struct replay_server *s, const struct replay_pl
 	code = write_folder(s, plan, err);
 	if (!code)
 		code = name_store(s, plan, err);
+	if (!code && plan->result->tables.make)
+		code = make_tables(s, plan->result->tables.make, err);
 	return code ? code : start(s, err);
 }
 
@@ -287,6 +336,32 @@ void replay_server_pause(struct replay_server *s)
 	(void)kill(s->pid, SIGSTOP);
 	nanosleep(&(const struct timespec){.tv_sec = PAUSE_S}, NULL);
 	(void)kill(s->pid, SIGCONT);
+}
+
+enum hx_code replay_server_look(struct replay_server *s, const char *sql, struct strbuf *ret, struct hx_error *err)
+{
+	struct db_options options = {.url = s->db, .clock = clock_system()};
+	struct db_stmt stmt = {.name = "replay_look", .in = "", .out = "t", .sql = sql};
+	struct unit_result result;
+	struct db *db = NULL;
+	enum hx_code code;
+	LOCAL_ARENA(arena, TEXT_BYTES_MAX);
+	LOCAL_UNIT(unit);
+
+	if (!sql || s->store)
+		return HX_OK;
+	kill_it(s);
+	code = db_open(&options, &db, err);
+	if (!code)
+		code = db->driver->begin(db, err);
+	if (!code) {
+		unit_add(&unit, UNIT_ANY, &stmt, 0, NULL);
+		code = db->driver->execute(db, (struct unit *[]){&unit}, 1, &result, &arena, err);
+		if (!code)
+			strbuf_add_slice(ret, db_cell(&result.rows[0], 0, 0)->s);
+	}
+	db_close(db);
+	return code;
 }
 
 static void empty_folder(const char *path)

@@ -7,13 +7,13 @@
 
 #define REPLAY_SKIP_MS "301000" /* longer than any lease there */
 #define REPLAY_DB_BYTES 1000
+#define REPLAY_SECRET "hapax-test" /* of its hooks, which are called as actions are; a delivery says its `id`, and whom by `key` */
 
 struct replay_plan {
 	const struct definition_set *set;
 	size_t services_n;
 	const struct example_mock *services; /* as the definitions have them */
-	const struct definition *of;         /* what the test is about */
-	const char *status;                  /* its first one, of an entity; NULL: as it is written */
+	const struct example_result *result; /* of the test */
 	const char *mock_url;
 	const char *store; /* a database of PostgreSQL; NULL: a store of SQLite's own */
 };
@@ -39,6 +39,9 @@ enum hx_code replay_server_start(struct replay_server *server, const struct repl
 enum hx_code replay_server_kill(struct replay_server *server, struct hx_error *err) HX_MUST_CHECK;
 /* It stands still for longer than its leases are, where its time cannot be moved. */
 void replay_server_pause(struct replay_server *server);
+/* What this statement of the example's says of the tables, where the store is a file; the server is gone then. NULL: nothing is asked. */
+enum hx_code replay_server_look(struct replay_server *server, const char *sql, struct strbuf *ret,
+				struct hx_error *err) HX_MUST_CHECK;
 /* The process is gone after it, and so are the folder and the schema. For one that did not start, too. */
 void replay_server_stop(struct replay_server *server);
 

@@ -169,7 +169,7 @@ static void init_caller(union sim_task *task, struct trial_actor *a, struct aren
 	struct trial *t = a->trial;
 	struct trial_ledger *ledger = trial_ledger(t->sim);
 	int i = t->machine->batch ? 0
-		: t->scripted     ? (int)t->sim->chosen
+		: t->scripted     ? trial_scripted(t, t->sim->chosen)
 				  : find_offer(t->sim, a, &t->sim->chosen, /* ret_n= */ NULL);
 	int fire = i - (int)t->clicks_n;
 
@@ -207,8 +207,10 @@ bool trial_is_begun(const struct sim *sim, int64_t run)
 {
 	const struct trial *t = trial_of(sim);
 
-	return run >= TRIAL_SUBJECT + (int64_t)t->members_n ||
-	       trial_is_told(sim, &t->members[run - TRIAL_SUBJECT], /* event= */ NULL);
+	if (run >= TRIAL_SUBJECT + (int64_t)t->members_n)
+		return true;
+	return t->scripted ? t->begun >> (run - TRIAL_SUBJECT) & 1
+			   : trial_is_told(sim, &t->members[run - TRIAL_SUBJECT], /* event= */ NULL);
 }
 
 /* How many are so, DRIVEN_MAX at most; which: the how-manieth is *ret_run. NULL: of none. */
@@ -401,7 +403,7 @@ bool trial_stands_still(const struct sim *sim, unsigned actor)
 
 /* ---- what callers could do ---- */
 
-static void add_click(struct trial *t, unsigned max, struct run_verb_request rq, const char *words)
+void trial_add_click(struct trial *t, unsigned max, struct run_verb_request rq, const char *words)
 {
 	rq.subject = rq.subject ? rq.subject : TRIAL_SUBJECT;
 	if (t->clicks_n == TRIAL_CLICKS_MAX)
@@ -414,7 +416,7 @@ static void add_click(struct trial *t, unsigned max, struct run_verb_request rq,
 	t->clicks[t->clicks_n++] = (struct trial_click){words, rq, max};
 }
 
-static const char *words_of(struct trial *t, const char *format, const char *name)
+const char *trial_words_of(struct trial *t, const char *format, const char *name)
 {
 	char text[120];
 
@@ -428,26 +430,26 @@ static void add_clicks(struct trial *t, int64_t subject, const struct run_defini
 		const struct run_step *step = &d->steps[i];
 
 		if (step->type == RUN_EXTERNAL_EVENT)
-			add_click(t, t->options->callers > 1 ? 2 : 1,
+			trial_add_click(t, t->options->callers > 1 ? 2 : 1,
 				  (struct run_verb_request){.kind = RUN_EVENT,
 							    .subject = subject,
 							    .name = slice_str(step->event),
 							    .event_id = slice_str("event-1"),
 							    .data = slice_str("{}")},
-				  words_of(t, "sends the event %s", step->event));
+				  trial_words_of(t, "sends the event %s", step->event));
 		if (step->type == RUN_APPROVAL) {
-			add_click(t, 1,
+			trial_add_click(t, 1,
 				  (struct run_verb_request){.kind = RUN_APPROVE,
 							    .subject = subject,
 							    .name = slice_str(step->name),
 							    .data = slice_str("{\"decision\":\"approve\"}")},
-				  words_of(t, "approves %s", step->name));
-			add_click(t, 1,
+				  trial_words_of(t, "approves %s", step->name));
+			trial_add_click(t, 1,
 				  (struct run_verb_request){.kind = RUN_APPROVE,
 							    .subject = subject,
 							    .name = slice_str(step->name),
 							    .data = slice_str("{\"decision\":\"reject\"}")},
-				  words_of(t, "rejects %s", step->name));
+				  trial_words_of(t, "rejects %s", step->name));
 		}
 		t->clicks_max += step->type == RUN_EXTERNAL_EVENT || step->type == RUN_APPROVAL;
 		for (size_t p = 0; p < step->parts_n; p++)
@@ -459,7 +461,7 @@ static void add_run_clicks(struct trial *t, const struct trial_member *m)
 {
 	int64_t subject = TRIAL_SUBJECT_OF(t, m);
 
-	add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL, .subject = subject}, "cancels the run");
+	trial_add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL, .subject = subject}, "cancels the run");
 	add_clicks(t, subject, m->machine->of->run);
 }
 
@@ -468,7 +470,7 @@ static void add_migration(struct trial *t)
 {
 	if (!t->machine->next)
 		return;
-	add_click(t, 1,
+	trial_add_click(t, 1,
 		  (struct run_verb_request){.kind = RUN_MIGRATE,
 					    .definition_version = t->machine->next->version,
 					    .requester = slice_str("caller")},
@@ -493,8 +495,8 @@ static bool has_fire(const struct trial *t, const struct trial_member *m, const 
 	return false;
 }
 
-static void add_fire(struct trial *t, const struct trial_member *member, const struct trial_machine *m,
-		     const struct step *step, const char *requester)
+void trial_add_fire(struct trial *t, const struct trial_member *member, const struct trial_machine *m,
+		    const struct step *step, const char *requester)
 {
 	t->fires[t->fires_n++] = (struct trial_fire){
 		.machine = m,
@@ -522,7 +524,7 @@ static void add_fires(struct trial *t, const struct trial_member *member, const 
 
 			if (view->allowed && view->start == STARTS_HERE && t->fires_n < TRIAL_FIRES_MAX &&
 			    !has_fire(t, member, &w->steps[i], view))
-				add_fire(t, member, m, &w->steps[i],
+				trial_add_fire(t, member, m, &w->steps[i],
 					 v == w->requesters_n ? "default" : w->requesters[v]);
 		}
 }
@@ -567,61 +569,6 @@ static void add_entity_parts(struct trial *t)
 					   .lease_ms = LEASE_MS,
 					   .workflow_of = workflow_of,
 					   .context = t};
-}
-
-/* ---- what an example does ---- */
-
-static void script_fire(struct trial *t, const struct example_when *when)
-{
-	const struct workflow *w = t->machine->of->entity;
-	size_t i = 0;
-
-	while (i + 1 < w->steps_n && strcmp(w->steps[i].step_key, when->fire) != 0)
-		i++;
-	add_fire(t, t->members, t->machine, &w->steps[i], when->as ? when->as : "default");
-	if (when->input.raw.p)
-		t->fires[t->fires_n - 1].rq.input = when->input;
-}
-
-static void script_click(struct trial *t, const struct example_when *when, size_t i)
-{
-	const char *decided = when->approve ? when->approve : when->reject;
-	struct slice data = when->data.raw.p ? when->data.raw : slice_str("{}");
-	char id[EXAMPLE_TEXT_MAX + 1];
-
-	snprintf(id, sizeof id, "event-%zu", i + 1);
-	if (when->id)
-		snprintf(id, sizeof id, "%s", when->id);
-	if (when->event)
-		add_click(t, 1,
-			  (struct run_verb_request){.kind = RUN_EVENT,
-						    .name = slice_str(when->event),
-						    .event_id = arena_copy(t->arena, slice_str(id)),
-						    .data = data},
-			  words_of(t, "sends the event %s", when->event));
-	else if (decided)
-		add_click(t, 1,
-			  (struct run_verb_request){.kind = RUN_APPROVE,
-						    .name = slice_str(decided),
-						    .data = slice_str(when->approve ? "{\"decision\":\"approve\"}"
-										    : "{\"decision\":\"reject\"}")},
-			  words_of(t, when->approve ? "approves %s" : "rejects %s", decided));
-	else
-		add_click(t, 1, (struct run_verb_request){.kind = RUN_CANCEL}, "cancels the run");
-}
-
-void trial_script(struct trial *t, const struct example *example)
-{
-	t->scripted = true;
-	t->fires_n = t->clicks_n = 0;
-	for (size_t i = 0; i < example->whens_n; i++) {
-		if (t->machine->run)
-			script_click(t, &example->whens[i], i);
-		else if (example->whens[i].fire)
-			script_fire(t, &example->whens[i]);
-		else /* waits have a place as well, so that places are those of the example */
-			t->fires_n++;
-	}
 }
 
 /* ---- the cast ---- */

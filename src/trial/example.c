@@ -231,12 +231,38 @@ static void land(struct stage *s, const struct example_when *when)
 		stage_take(s, (struct sim_edge){EDGE_LAND, 0, (unsigned char)which, 0});
 }
 
+/* Its time, too, begins now. */
+DB_STMT(begin_run, "trial_begin_run", "i", "",
+	"UPDATE hx_run SET due_at = hx_now_ms(), times_out_at = times_out_at - created_at + hx_now_ms(), created_at = hx_now_ms()"
+	" WHERE subject = ?1");
+
+static void begin(struct stage *s, unsigned subject)
+{
+	LOCAL_UNIT(unit);
+
+	s->t->begun |= 1u << subject;
+	UNIT_ADD(&unit, UNIT_ANY, &begin_run, db_int(TRIAL_SUBJECT + subject));
+	if (s->t->members_n > 1)
+		(void)sim_run_unit(s->sim, &unit);
+}
+
+static bool has_begun(struct stage *s, const struct example_when *when)
+{
+	bool begun = s->t->begun >> when->subject & 1;
+
+	if (!begun)
+		differ(s, when->line, "when", slice_str("it has begun"), slice_str("it has not"));
+	return begun;
+}
+
 static void click(struct stage *s, const struct example_when *when, size_t which)
 {
 	unsigned caller = free_caller(s);
 	const struct sim_actor *actor = &s->sim->state.actors[caller];
 	const char *heard;
 
+	if (!has_begun(s, when))
+		return;
 	stage_take(s, (struct sim_edge){EDGE_AGAIN, (unsigned char)caller, (unsigned char)which, 0});
 	settle(s);
 	if (when->during && actor->state != SIM_DONE) /* it may wait for that call itself */
@@ -244,6 +270,24 @@ static void click(struct stage *s, const struct example_when *when, size_t which
 	heard = actor->state == SIM_DONE && actor->task.task.kind ? hx_code_name(actor->code) : "nothing";
 	if (!is_over(s) && when->answer && strcmp(heard, when->answer) != 0)
 		differ(s, when->line, "answer", slice_str(when->answer), slice_str(heard));
+}
+
+/* The hook is called of a run that has begun, or this begins it. */
+static void tell(struct stage *s, const struct example_when *when, size_t which)
+{
+	const struct trial_service *service = trial_teller_of(s->t, when->tell);
+	const struct trial_ledger *ledger = trial_ledger(s->sim);
+	bool done = false;
+
+	for (unsigned i = 0; i < ledger->n && service; i++)
+		done |= strcmp(s->t->callers[ledger->effects[i].caller].service->action->name, when->tell) == 0;
+	if (!done)
+		differ(s, when->line, "tell", slice_str("its service has done it, and tells a hook"),
+		       slice_str("it has not"));
+	else if (service->event)
+		click(s, when, which);
+	else
+		begin(s, when->subject);
 }
 
 /* To where it is done: nothing goes on, or the call is under way that it is done during. */
@@ -276,8 +320,13 @@ static bool do_when(struct stage *s)
 		wait_for(s, when->wait_ms);
 	else if (when->land)
 		land(s, when);
+	else if (when->start)
+		begin(s, when->subject);
+	else if (when->tell)
+		tell(s, when, which);
 	else
 		click(s, when, which);
+	settle(s); /* also what has just begun comes as far as it can */
 	s->at += when->during != NULL;
 	return true;
 }
@@ -342,7 +391,7 @@ static const char *sight_of(struct stage *s)
 {
 	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
 
-	trial_sight(s->sim, s->t->members, /* with_zeros= */ true, &sight);
+	trial_sight_of_all(s->sim, &sight);
 	return arena_copy(s->t->arena, strbuf_slice(&sight)).p;
 }
 
@@ -358,6 +407,12 @@ static void go_through(struct stage *s)
 {
 	const struct example *e = s->example;
 
+	/* One after the other, each where nothing goes on any more. */
+	for (unsigned i = 0; i < s->t->members_n && !is_over(s); i++)
+		if (s->result->begins & ~s->t->begun & 1u << i) {
+			begin(s, i);
+			settle(s);
+		}
 	while (s->at < e->whens_n && !is_over(s) && do_when(s))
 		;
 	if (s->at == e->whens_n && !is_over(s) && (!s->at || !e->whens[s->at - 1].wait_ms))
@@ -397,22 +452,51 @@ static const struct trial_machine *machine_of(const struct trial *t, const char 
 	return NULL;
 }
 
+static size_t fill_members(const struct trial *t, const struct example *e, struct trial_member *members)
+{
+	size_t n = 0;
+
+	for (const struct example_subject *s = &e->first; s; s = s->with) {
+		const struct trial_machine *machine = machine_of(t, s->workflow);
+
+		ASSERT(machine && n < EXAMPLE_SUBJECTS_MAX);
+		members[n++] =
+			(struct trial_member){.machine = machine,
+					      .input = s->input.raw.p ? s->input.raw : slice_str("{}"),
+					      .start = !machine->entity ? NULL
+						       : s->status      ? s->status
+									: machine->of->entity->initial_status};
+	}
+	return n;
+}
+
+static void tell_tables(struct trial *t, struct example_result *result)
+{
+	LOCAL_STRBUF(make, SIGHT_BYTES_MAX);
+
+	if (!t->tables.names_n)
+		return;
+	strbuf_add_str(&make, strchr(t->user.schema, ';')); /* without what is ours */
+	for (size_t i = 0; i < t->members_n; i++)
+		if (trial_tables_put(&t->members[i], &make))
+			result->tables.rows[i] = t->members[i].machine->row.p;
+	result->tables.make = arena_keep(t->arena, &make).p;
+	result->tables.look = t->tables.look.sql;
+}
+
 static void run_one(struct trial *t, const struct example *e, struct sim *sim, struct example_result *result)
 {
-	const struct trial_machine *machine = machine_of(t, e->workflow);
-	struct trial_member member = {.machine = machine, .input = e->input.raw.p ? e->input.raw : slice_str("{}")};
+	struct trial_member members[EXAMPLE_SUBJECTS_MAX] = {0};
 	struct trial_story *story = arena_zalloc(t->arena, sizeof *story);
 	struct stage stage = {.t = t, .sim = sim, .example = e, .result = result};
 	struct hx_error err;
 
-	ASSERT(machine && story);
+	ASSERT(story);
 	memset(t->again, 0, sizeof t->again);
 	*result = (struct example_result){.example = e, .story = story};
-	if (machine->entity)
-		member.start = e->status ? e->status : machine->of->entity->initial_status;
-	trial_begin(t, &member, 1, e->name);
+	trial_begin(t, members, fill_members(t, e, members), e->name);
 	t->scenario.bounds = (struct sim_bounds){ENOUGH, ENOUGH, ENOUGH, ENOUGH, 0, ENOUGH};
-	trial_script(t, e);
+	result->begins = trial_script(t, e);
 	stage.teller = trial_teller(t, story);
 	if (t->wrong) {
 		differ(&stage, e->line, "tables", slice_str("can be made"), slice_str(t->wrong));
@@ -422,6 +506,7 @@ static void run_one(struct trial *t, const struct example *e, struct sim *sim, s
 		differ(&stage, e->line, "store", slice_str("opens"), slice_str(err.detail));
 		return;
 	}
+	tell_tables(t, result);
 	carry_out(&stage);
 	sim_close(sim);
 }
@@ -438,8 +523,8 @@ size_t example_mocks(const struct definition_set *set, const struct trial_world 
 	for (size_t i = 0; i < t->services_n; i++) {
 		const struct trial_service *s = &t->services[i];
 
-		mocks[i] = (struct example_mock){s->action->name, s->repeats, s->dedupes,
-						 s->guesses,      s->voids,   s->returns};
+		mocks[i] = (struct example_mock){s->action->name, s->repeats, s->dedupes, s->guesses,
+						 s->voids,        s->returns, s->tells,   s->event};
 	}
 	*ret_mocks = mocks;
 	return t->services_n;

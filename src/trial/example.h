@@ -9,6 +9,9 @@
  *         "when": [ { "wait": "5m" }, { "cancel": true } ],
  *         "then": { "status": "CANCELLED", "ledger": { "charge": 1, "refund": 1 } } } ] }
  *
+ * It may be about several that are in one world: given.with is the second, whose with is the third, and then.with the same. A run
+ * begins where `start` says so, or at the beginning; one that a hook starts where `tell` does.
+ *
  * What is done in `when` is done where nothing goes on any more but time, one after the other; or `during` a call, whose answer waits. After the last, time is skipped until
  * nothing goes on at all; where the last is a wait, `then` is looked at when that is over. `then` names what is to be compared, and
  * leaves out the rest. The rules of a trial hold here as well.
@@ -25,6 +28,7 @@
 #define EXAMPLE_PATHS_MAX 32 /* definitions of one file */
 #define EXAMPLE_TEXT_MAX 200
 #define EXAMPLE_DIFFERENCES_MAX 16
+#define EXAMPLE_SUBJECTS_MAX 3
 
 /*
  * Besides what a service may do (enum trial_may): whoever calls it dies, or stands still past its lease, and it was not done, or was,
@@ -48,9 +52,11 @@ struct example_service {
 	unsigned char outcomes[EXAMPLE_OUTCOMES_MAX];
 };
 
-/* One of the first seven. */
+/* One of the first nine. */
 struct example_when {
 	const char *fire, *event, *approve, *reject;
+	const char *start; /* as `of`: this run begins */
+	const char *tell;  /* this action's service, which has done it, calls its hook */
 	bool cancel;
 	int64_t wait_ms;
 	const char *land;        /* what this action's service was asked for, and is late with, happens now */
@@ -59,15 +65,24 @@ struct example_when {
 	const char *id;          /* of the event; NULL: one of its own */
 	struct json input, data; /* .raw.p NULL: {} */
 	const char *answer;      /* the code that is to be heard; NULL: any */
+	const char *of;          /* a workflow of the test's: to whom it is done; "x/2": the second x. NULL: to the first */
+	unsigned subject;        /* which one that is: example_file_check() finds it, and who is told, examples_run() */
+	size_t line;
+};
+
+/* A run, an entity or a batch that a test is about. */
+struct example_subject {
+	const char *workflow; /* NULL: that of the first definition */
+	const char *status;   /* of the entity; NULL: its initial one */
+	struct json input;
+	const struct example_subject *with; /* the next; NULL: none */
 	size_t line;
 };
 
 struct example {
 	const char *name;
 	size_t line;
-	const char *workflow; /* NULL: that of the first definition */
-	const char *status;   /* of the entity; NULL: its initial one */
-	struct json input;
+	struct example_subject first;
 	size_t services_n;
 	const struct example_service *services;
 	size_t whens_n;
@@ -92,8 +107,8 @@ void example_file_parse(const char *file, struct slice text, struct arena *arena
 /* Names that no definition has. */
 void example_file_check(const struct example_file *file, const struct definition_set *set, struct findings *findings);
 
-/* Which definition it is about; NULL: there is none. */
-const struct definition *example_definition(const struct definition_set *set, const struct example *e);
+/* Which definition this is; NULL: there is none. */
+const struct definition *example_definition(const struct definition_set *set, const struct example_subject *subject);
 
 struct example_difference {
 	const char *path, *expected, *was;
@@ -106,6 +121,12 @@ struct example_result {
 	size_t differences_n;
 	struct example_difference differences[EXAMPLE_DIFFERENCES_MAX];
 	const struct trial_story *story; /* what has happened */
+	unsigned begins; /* a bit for each of its subjects: at the beginning, before the first of `when` */
+	struct {
+		const char *make; /* tables of the world's, as statements; NULL: none is given */
+		const char *look; /* asks SQLite for all their rows, as JSON */
+		const char *rows[EXAMPLE_SUBJECTS_MAX]; /* of a subject that lives in one: its id */
+	} tables;
 	const char *end; /* JSON: how it stood at the end, also after a rule was broken; NULL: it never came to one */
 	const char *
 		real; /* on a real server (cli/replay.h): what of that was otherwise; "": nothing. NULL: it was not tried there */
@@ -129,6 +150,7 @@ struct example_mock {
 	bool repeats; /* twice is as good as once */
 	bool dedupes, guesses, voids;
 	struct slice returns;
+	const char *tells, *event; /* as trial_service_said has them */
 };
 size_t example_mocks(const struct definition_set *set, const struct trial_world *world, struct arena *arena,
 		     const struct example_mock **ret_mocks);

@@ -61,14 +61,28 @@ static void read_answers(const struct reader *r, const struct json_node *node, c
 	example->services_n = n;
 }
 
+static void read_with(const struct reader *r, const struct json_node *node, const struct field *field, void *ret);
+#define FIELD_WITH(S, member) FIELD_OWN_AT(S, member, const struct example_subject *, read_with)
+
 /* clang-format off */
 static const struct field given_fields[] = {
-	{"input",    FIELD_JSON(struct example, input)},
-	{"status",   FIELD_NAME(struct example, status)},
+	{"input",    FIELD_JSON(struct example, first.input)},
+	{"status",   FIELD_NAME(struct example, first.status)},
 	{"services", FIELD_OWN(read_answers)},
+	{"with",     FIELD_WITH(struct example, first.with)},
+	{0}};
+
+static const struct field with_fields[] = {
+	{"workflow", FIELD_NAME(struct example_subject, workflow), .required = true},
+	{"input",    FIELD_JSON(struct example_subject, input)},
+	{"status",   FIELD_NAME(struct example_subject, status)},
+	{"with",     FIELD_WITH(struct example_subject, with)},
 	{0}};
 
 static const struct field when_fields[] = {
+	{"start",   FIELD_TEXT(struct example_when, start, EXAMPLE_TEXT_MAX)},
+	{"tell",    FIELD_NAME(struct example_when, tell)},
+	{"of",      FIELD_TEXT(struct example_when, of, EXAMPLE_TEXT_MAX)},
 	{"fire",    FIELD_NAME(struct example_when, fire)},
 	{"event",   FIELD_NAME(struct example_when, event)},
 	{"approve", FIELD_NAME(struct example_when, approve)},
@@ -84,6 +98,17 @@ static const struct field when_fields[] = {
 	{"answer",  FIELD_NAME(struct example_when, answer)},
 	{0}};
 /* clang-format on */
+
+static void read_with(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
+{
+	struct example_subject *subject = arena_zalloc(r->arena, sizeof *subject);
+
+	if (!subject || !reader_object(r, node, field->name))
+		return;
+	subject->line = node->at.line;
+	fields_read(r, node, with_fields, subject);
+	*(const struct example_subject **)ret = subject;
+}
 
 static void read_when(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
@@ -103,10 +128,11 @@ static void read_when(const struct reader *r, const struct json_node *node, cons
 		*w = (struct example_when){.line = member->at.line};
 		fields_read(r, member, when_fields, w);
 		said = (w->fire != NULL) + (w->event != NULL) + (w->approve != NULL) + (w->reject != NULL) + w->cancel +
-		       (w->wait_ms > 0) + (w->land != NULL);
+		       (w->wait_ms > 0) + (w->land != NULL) + (w->start != NULL) + (w->tell != NULL);
 		if (said != 1)
-			reader_report(r, member->at.line, "when",
-				      "it is one of fire, event, approve, reject, cancel, wait and land");
+			reader_report(
+				r, member->at.line, "when",
+				"it is one of fire, event, approve, reject, cancel, wait, land, start and tell");
 		if (w->during && w->wait_ms)
 			reader_report(r, member->at.line, "when",
 				      "nobody waits during a call: it waits for its answer");
@@ -118,7 +144,7 @@ static void read_when(const struct reader *r, const struct json_node *node, cons
 static void read_then(const struct reader *r, const struct json_node *node, const struct field *field, void *ret)
 {
 	struct example *example = ret;
-	static const char *const known[] = {"status", "doubt", "steps", "ledger", "output", "tables", NULL};
+	static const char *const known[] = {"status", "doubt", "steps", "ledger", "output", "tables", "with", NULL};
 
 	if (!reader_object(r, node, field->name))
 		return;
@@ -139,7 +165,7 @@ static void read_then(const struct reader *r, const struct json_node *node, cons
 /* clang-format off */
 static const struct field example_fields[] = {
 	{"name",     FIELD_TEXT(struct example, name, EXAMPLE_TEXT_MAX), .required = true},
-	{"workflow", FIELD_NAME(struct example, workflow)},
+	{"workflow", FIELD_NAME(struct example, first.workflow)},
 	{"given",    FIELD_PART(given_fields)},
 	{"when",     FIELD_OWN(read_when)},
 	{"then",     FIELD_OWN(read_then), .required = true},
@@ -165,7 +191,7 @@ static void read_tests(const struct reader *outer, const struct json_node *node,
 		snprintf(where, sizeof where, "test \"%s\"",
 			 name && name->type == JSON_STRING ? excerpt_of(name->string).text : "?");
 		r.where = where;
-		examples[n].line = member->at.line;
+		examples[n].line = examples[n].first.line = member->at.line;
 		fields_read(&r, member, example_fields, &examples[n++]);
 	}
 	file->examples = examples;
@@ -212,12 +238,12 @@ void example_file_parse(const char *file, struct slice text, struct arena *arena
 
 /* ---- what it names ---- */
 
-const struct definition *example_definition(const struct definition_set *set, const struct example *e)
+const struct definition *example_definition(const struct definition_set *set, const struct example_subject *subject)
 {
-	for (size_t i = 0; e->workflow && i < set->n; i++)
-		if (strcmp(set->items[i]->name, e->workflow) == 0)
+	for (size_t i = 0; subject->workflow && i < set->n; i++)
+		if (strcmp(set->items[i]->name, subject->workflow) == 0)
 			return set->items[i];
-	return e->workflow || !set->n ? NULL : set->items[0];
+	return subject->workflow || !set->n ? NULL : set->items[0];
 }
 
 #define NAMES_MAX 1000
@@ -252,65 +278,126 @@ static void add_steps(const struct run_definition *d, struct names *names, bool 
 	}
 }
 
-static void check_entity(const struct reader *r, const struct example *e, const struct workflow *w)
+static void check_status(const struct reader *r, const struct example_subject *subject, const struct definition *d)
 {
-	struct names statuses = {0}, keys = {0};
+	struct names statuses = {0};
 
-	for (size_t i = 0; i < w->statuses_n; i++)
-		add_name(&statuses, w->statuses[i]);
-	for (size_t i = 0; i < w->steps_n; i++)
-		add_name(&keys, w->steps[i].step_key);
-	if (e->status)
-		user_rules_want(r, e->line, statuses.list, "the status", slice_str(e->status));
-	for (size_t i = 0; i < e->whens_n; i++) {
-		if (e->whens[i].fire)
-			user_rules_want(r, e->whens[i].line, keys.list, "a step", slice_str(e->whens[i].fire));
-		else if (!e->whens[i].wait_ms && !e->whens[i].land)
-			reader_report(r, e->whens[i].line, "when", "what is done to an entity is fire, wait or land");
-	}
+	for (size_t i = 0; d->entity && i < d->entity->statuses_n; i++)
+		add_name(&statuses, d->entity->statuses[i]);
+	if (subject->status && d->entity)
+		user_rules_want(r, subject->line, statuses.list, "the status", slice_str(subject->status));
+	else if (subject->status)
+		reader_report(r, subject->line, "given", "a %s begins PENDING: status is for an entity",
+			      d->run ? "run" : "batch");
 }
 
-static void check_batch(const struct reader *r, const struct example *e)
+static void check_when_of_entity(const struct reader *r, const struct example_when *w, const struct workflow *of)
 {
-	if (e->status)
-		reader_report(r, e->line, "given", "a batch begins PENDING: status is for an entity");
-	for (size_t i = 0; i < e->whens_n; i++)
-		if (!e->whens[i].cancel && !e->whens[i].wait_ms && !e->whens[i].land)
-			reader_report(r, e->whens[i].line, "when", "what is done to a batch is cancel, wait or land");
+	struct names keys = {0};
+
+	for (size_t i = 0; i < of->steps_n; i++)
+		add_name(&keys, of->steps[i].step_key);
+	if (w->fire)
+		user_rules_want(r, w->line, keys.list, "a step", slice_str(w->fire));
+	else
+		reader_report(r, w->line, "when", "what is done to an entity is fire, wait or land");
 }
 
-static void check_run(const struct reader *r, const struct example *e, const struct run_definition *d)
+static void check_when_of_run(const struct reader *r, const struct example_when *w, const struct run_definition *d)
 {
 	struct names events = {0}, approvals = {0};
+	const char *decided = w->approve ? w->approve : w->reject;
 
 	add_steps(d, &events, /* events= */ true);
 	add_steps(d, &approvals, /* events= */ false);
-	if (e->status)
-		reader_report(r, e->line, "given", "a run begins PENDING: status is for an entity");
-	for (size_t i = 0; i < e->whens_n; i++) {
-		const struct example_when *w = &e->whens[i];
-		const char *decided = w->approve ? w->approve : w->reject;
+	if (w->fire)
+		reader_report(r, w->line, "when", "a run is not fired: it begins by itself");
+	if (w->event)
+		user_rules_want(r, w->line, events.list, "the event", slice_str(w->event));
+	if (decided)
+		user_rules_want(r, w->line, approvals.list, "an approval", slice_str(decided));
+}
 
-		if (w->fire)
-			reader_report(r, w->line, "when", "a run is not fired: it begins by itself");
-		if (w->event)
-			user_rules_want(r, w->line, events.list, "the event", slice_str(w->event));
-		if (decided)
-			user_rules_want(r, w->line, approvals.list, "an approval", slice_str(decided));
+/* Which of them a text means, "order" or "order/2"; as many as there are: none. */
+static unsigned subject_named(const struct definition_set *set, const struct example *e, const char *text)
+{
+	const char *slash = strchr(text, '/');
+	size_t n = slash ? (size_t)(slash - text) : strlen(text);
+	unsigned i = 0, wanted = !slash ? 1 : slash[1] && !slash[2] ? (unsigned)(slash[1] - '0') : 0;
+
+	for (const struct example_subject *s = &e->first; s; s = s->with, i++) {
+		const struct definition *d = example_definition(set, s);
+
+		if (d && strlen(d->name) == n && memcmp(d->name, text, n) == 0 && !--wanted)
+			break;
 	}
+	return i;
+}
+
+/* To whom it is done. */
+static const struct definition *check_subject(const struct reader *r, const struct definition_set *set,
+					      const struct example *e, struct example_when *w)
+{
+	const char *text = w->start ? w->start : w->of;
+	const struct example_subject *s = &e->first;
+
+	w->subject = text ? subject_named(set, e, text) : 0;
+	for (unsigned i = 0; s && i < w->subject; i++)
+		s = s->with;
+	if (!s)
+		reader_report(r, w->line, "when", "the test is about no %s: `with` of given names others", text);
+	return s ? example_definition(set, s) : NULL;
+}
+
+static void check_when(const struct reader *r, const struct definition *d, const struct example_when *w)
+{
+	if (w->wait_ms || w->land || w->tell)
+		return;
+	if (w->start && !d->run)
+		reader_report(r, w->line, "when", "what begins is a run: %s is there", d->name);
+	else if (!w->start && d->entity)
+		check_when_of_entity(r, w, d->entity);
+	else if (!w->start && d->run)
+		check_when_of_run(r, w, d->run);
+	else if (d->batch && !w->cancel)
+		reader_report(r, w->line, "when", "what is done to a batch is cancel, wait or land");
+}
+
+static void check_subjects(const struct reader *r, const struct definition_set *set, const struct example *e)
+{
+	unsigned n = 0;
+
+	for (const struct example_subject *s = &e->first; s; s = s->with) {
+		const struct definition *d = example_definition(set, s);
+
+		if (!d || d->function)
+			reader_report(r, s->line, "workflow", "there is no run, no entity and no batch %s",
+				      s->workflow ? s->workflow : "in the definitions");
+		else
+			check_status(r, s, d);
+		if (n++ && d && d->batch)
+			reader_report(r, s->line, "with", "a batch meets nobody");
+	}
+	if (n > EXAMPLE_SUBJECTS_MAX)
+		reader_report(r, e->line, "with", "they are %d at most", EXAMPLE_SUBJECTS_MAX);
 }
 
 static void check_then(const struct reader *r, const struct example *e, const struct names *actions)
 {
-	const struct json_node *root, *ledger;
+	const struct json_node *of, *ledger;
 	struct hx_error err;
 
-	if (json_tree_parse(e->then.raw, UINT16_MAX, r->arena, &err, &root))
+	if (json_tree_parse(e->then.raw, UINT16_MAX, r->arena, &err, &of))
 		return;
-	ledger = json_node_member(root, "ledger");
-	if (ledger && reader_object(r, ledger, "ledger"))
-		json_node_for_each(member, ledger) user_rules_want(r, e->then_line + member->name_at.line - 1,
-								   actions->list, "an action", member->name);
+	for (; of; of = json_node_member(of, "with")) {
+		if (!reader_object(r, of, "then"))
+			return;
+		ledger = json_node_member(of, "ledger");
+		if (ledger && reader_object(r, ledger, "ledger"))
+			json_node_for_each(member, ledger)
+				user_rules_want(r, e->then_line + member->name_at.line - 1, actions->list, "an action",
+						member->name);
+	}
 }
 
 static void check_whens(const struct reader *r, const struct example *e, const struct names *actions)
@@ -324,8 +411,8 @@ static void check_whens(const struct reader *r, const struct example *e, const s
 
 		if (w->answer)
 			user_rules_want(r, w->line, codes.list, "the code", slice_str(w->answer));
-		if (w->land)
-			user_rules_want(r, w->line, actions->list, "an action", slice_str(w->land));
+		if (w->land || w->tell)
+			user_rules_want(r, w->line, actions->list, "an action", slice_str(w->land ? w->land : w->tell));
 		if (w->during)
 			user_rules_want(r, w->line, actions->list, "an action", slice_str(w->during));
 	}
@@ -339,21 +426,19 @@ void example_file_check(const struct example_file *file, const struct definition
 	add_actions(set, &actions);
 	for (size_t i = 0; i < file->n; i++) {
 		const struct example *e = &file->examples[i];
-		const struct definition *d = example_definition(set, e);
 
-		if (!d || d->function)
-			reader_report(&r, e->line, "workflow", "there is no run, no entity and no batch %s",
-				      e->workflow ? e->workflow : "in the definitions");
+		check_subjects(&r, set, e);
 		for (size_t s = 0; s < e->services_n; s++)
 			user_rules_want(&r, e->services[s].line, actions.list, "an action",
 					slice_str(e->services[s].name));
 		check_whens(&r, e, &actions);
 		check_then(&r, e, &actions);
-		if (d && d->entity)
-			check_entity(&r, e, d->entity);
-		else if (d && d->batch)
-			check_batch(&r, e);
-		else if (d && d->run)
-			check_run(&r, e, d->run);
+		for (size_t w = 0; w < e->whens_n; w++) {
+			struct example_when *when = (struct example_when *)(uintptr_t)&e->whens[w];
+			const struct definition *d = check_subject(&r, set, e, when);
+
+			if (d)
+				check_when(&r, d, when);
+		}
 	}
 }

@@ -135,35 +135,58 @@ static void add_output(struct sim *sim, const struct trial_member *m, struct str
 	json_more_json(out, "output", output->type == DB_NULL ? slice_of(NULL, 0) : output->s);
 }
 
+/* With zeros: of what has not happened, and the output of a run. */
 static void add_member(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out)
 {
 	add_statuses(sim, m, out);
 	add_steps(sim, m, out);
 	add_ledger(sim, m, with_zeros, out);
-}
-
-void trial_sight(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out)
-{
-	const struct trial *t = trial_of(sim);
-
-	strbuf_add_char(out, '{');
-	add_member(sim, m, with_zeros, out);
 	if (with_zeros && m->machine->run)
 		add_output(sim, m, out);
-	if (t->tables.names_n) {
-		struct unit_result result = trial_ask(sim, &t->tables.look);
+}
 
-		json_more_json(out, "tables", db_cell(&result.rows[0], 0, 0)->s);
-	}
-	if (t->members_n > 1) {
-		m = &t->members[m == t->members];
+static void add_tables(struct sim *sim, struct strbuf *out)
+{
+	const struct trial *t = trial_of(sim);
+	struct unit_result result;
+
+	if (!t->tables.names_n)
+		return;
+	result = trial_ask(sim, &t->tables.look);
+	json_more_json(out, "tables", db_cell(&result.rows[0], 0, 0)->s);
+}
+
+/* What the rules see of a member. with: the other one; NULL: it is alone. */
+static void add_sight(struct sim *sim, const struct trial_member *m, const struct trial_member *with,
+		      struct strbuf *out)
+{
+	strbuf_add_char(out, '{');
+	add_member(sim, m, /* with_zeros= */ false, out);
+	add_tables(sim, out);
+	if (with) {
 		json_more(out, "with");
 		strbuf_add_char(out, '{');
-		json_more_word(out, "workflow", m->machine->of->name);
-		add_member(sim, m, with_zeros, out);
+		json_more_word(out, "workflow", with->machine->of->name);
+		add_member(sim, with, /* with_zeros= */ false, out);
 		strbuf_add_char(out, '}');
 	}
 	strbuf_add_char(out, '}');
+}
+
+void trial_sight_of_all(struct sim *sim, struct strbuf *out)
+{
+	const struct trial *t = trial_of(sim);
+
+	for (size_t i = 0; i < t->members_n; i++) {
+		if (i)
+			json_more(out, "with");
+		strbuf_add_char(out, '{');
+		add_member(sim, &t->members[i], /* with_zeros= */ true, out);
+		if (!i)
+			add_tables(sim, out);
+	}
+	for (size_t i = 0; i < t->members_n; i++)
+		strbuf_add_char(out, '}');
 }
 
 /* HX_OK: *ret says whether it is true. */
@@ -210,18 +233,27 @@ static void check_one(struct sim *sim, unsigned i, struct slice sight, struct ar
 	t->broken_said = rule;
 }
 
+/* Each is asked of each, beside each other one. */
+static void check_beside(struct sim *sim, const struct trial_member *m, const struct trial_member *with, bool quiet)
+{
+	struct trial *t = trial_of(sim);
+	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
+
+	LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
+	if (sim->violation[0])
+		return;
+	add_sight(sim, m, with, &sight);
+	for (unsigned i = 0; i < t->own_n; i++)
+		if (!t->own[i].workflow || strcmp(t->own[i].workflow, m->machine->of->name) == 0)
+			check_one(sim, i, strbuf_slice(&sight), &scratch, quiet);
+}
+
 void trial_check_own(struct sim *sim, bool quiet)
 {
 	const struct trial *t = trial_of(sim);
-	LOCAL_ARENA(scratch, SCRATCH_BYTES_MAX);
 
-	for (size_t k = 0; k < t->members_n && t->own_n && !sim->violation[0]; k++) {
-		const struct trial_member *m = &t->members[k];
-		LOCAL_STRBUF(sight, SIGHT_BYTES_MAX);
-
-		trial_sight(sim, m, /* with_zeros= */ false, &sight);
-		for (unsigned i = 0; i < t->own_n; i++)
-			if (!t->own[i].workflow || strcmp(t->own[i].workflow, m->machine->of->name) == 0)
-				check_one(sim, i, strbuf_slice(&sight), &scratch, quiet);
-	}
+	for (size_t k = 0; k < t->members_n && t->own_n; k++)
+		for (size_t w = 0; w < t->members_n; w++)
+			if (w != k || t->members_n == 1)
+				check_beside(sim, &t->members[k], w == k ? NULL : &t->members[w], quiet);
 }

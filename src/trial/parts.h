@@ -147,7 +147,9 @@ struct trial {
 	struct step_request recover;
 	struct schedule_policy slots;
 	struct run_verb_request slot_cancel;
-	bool scripted; /* callers do what an example says, and nothing else */
+	bool scripted;  /* callers do what an example says, and nothing else */
+	unsigned begun; /* of an example: its members that have begun, bits */
+	unsigned char places[EXAMPLE_WHENS_MAX]; /* of an example: see trial_scripted() */
 	unsigned again
 		[TRIAL_ACTIONS_MAX]; /* of an example: so often the service did again what the ledger has already */
 	struct sim *sim;             /* that is walked through */
@@ -224,6 +226,8 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name);
 size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX]);
 
+/* Would anybody in this world call a hook of this workflow: for the event, or (NULL) to start it? */
+bool trial_awaits_hook(const struct trial *t, const struct trial_member *m, const char *event);
 /* Has it come to that a hook of this workflow was called (event NULL: to start it)? Yes, where nobody in this world would call it. */
 bool trial_is_told(const struct sim *sim, const struct trial_member *m, const char *event);
 /* A run that a hook starts is not, before that. */
@@ -233,14 +237,23 @@ bool trial_is_one_row(const struct trial_machine *a, const struct trial_machine 
 
 /* cast.c */
 void trial_cast(struct trial *t);
-/* After trial_begin(): callers do what the example says. Their rounds are numbered as its whens are. */
-void trial_script(struct trial *t, const struct example *example);
+void trial_add_click(struct trial *t, unsigned max, struct run_verb_request rq, const char *words);
+void trial_add_fire(struct trial *t, const struct trial_member *member, const struct trial_machine *m,
+		    const struct step *step, const char *requester);
+const char *trial_words_of(struct trial *t, const char *format, const char *name);
 unsigned trial_rounds(struct sim *sim, unsigned actor);
 bool trial_is_bystander(const struct sim *sim, unsigned actor);
 bool trial_is_eager(const struct sim *sim, unsigned actor);
 bool trial_stands_still(const struct sim *sim, unsigned actor);
 /* The newest where there is no such version. */
 const struct run_machine *trial_machine_of(const void *context, struct slice workflow, int64_t version);
+
+/* script.c: what an example does, after trial_begin(). Its callers' rounds are numbered as its whens are. */
+/* Returns who begins at the beginning: bits. */
+unsigned trial_script(struct trial *t, const struct example *example);
+int trial_scripted(const struct trial *t, unsigned when);
+/* Whose service calls a hook, by its action; NULL: none does. */
+const struct trial_service *trial_teller_of(const struct trial *t, const char *action);
 
 /* worker.c: a program outside of the engine that carries jobs out. */
 void trial_worker_init(union sim_task *task, struct trial *trial, struct arena *texts);
@@ -275,6 +288,8 @@ unsigned trial_tables_touched(struct trial *t, struct action *action, const stru
 /* NULL: the engine keeps its entities, in this world. */
 const struct entity_table *trial_tables_entity(struct trial *t, struct workflow *w, struct trial_machine *m);
 void trial_tables_setup(struct sim *sim);
+/* The status that it begins in, as a statement after a semicolon. False: it lives in no table of the user's. */
+bool trial_tables_put(const struct trial_member *m, struct strbuf *out);
 
 /* Whose an effect is, by the subject in its key: a run that was started belongs to the one that is at the root. */
 const struct trial_member *trial_member_of(struct sim *sim, int64_t subject);
@@ -308,8 +323,11 @@ void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_calle
 
 /* own_rules.c: the user's, on every edge and where nothing goes on any more. */
 void trial_check_own(struct sim *sim, bool quiet);
-/* What they see of a member, as JSON: status, doubt, steps, ledger, tables. With zeros: of what has not happened, and the output of a run. */
-void trial_sight(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out);
+/*
+ * What a test sees, as JSON: status, doubt, steps, ledger, output of a run, tables; and with it, the same way, the next member. Zeros stand
+ * there of what has not happened.
+ */
+void trial_sight_of_all(struct sim *sim, struct strbuf *out);
 
 /* suggest.c: changes that might help, each tried by the walk that it is given. */
 typedef void trial_again_fn(void *context, uint64_t edges_max, struct trial_report *ret_report);

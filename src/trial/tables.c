@@ -244,25 +244,31 @@ const struct entity_table *trial_tables_entity(struct trial *t, struct workflow 
 
 /* ---- in a world ---- */
 
-/* The status that it begins in; its shadow is there from the start. */
-static void put_entity(struct sim *sim, const struct trial_member *m, int64_t subject)
+bool trial_tables_put(const struct trial_member *m, struct strbuf *out)
 {
-	const struct user_table *u = &m->machine->of->entity->table;
-	char sql[400];
-	LOCAL_UNIT(unit);
+	const struct user_table *u;
 
-	snprintf(sql, sizeof sql, "UPDATE \"%s\" SET \"%s\" = '%s', \"%s\" = 1", u->table, u->status, m->start,
-		 u->version);
-	sim_script(sim, sql);
-	UNIT_ADD(&unit, UNIT_ANY, &make_entity, db_int(subject), db_str(m->machine->of->name), db_text(m->ref.name));
-	(void)sim_run_unit(sim, &unit);
+	if (!m->machine->entity || !m->machine->entity->table)
+		return false;
+	u = &m->machine->of->entity->table;
+	strbuf_addf(out, ";UPDATE \"%s\" SET \"%s\" = '%s', \"%s\" = 1", u->table, u->status, m->start, u->version);
+	return true;
 }
 
 void trial_tables_setup(struct sim *sim)
 {
 	struct trial *t = trial_of(sim);
 
-	for (size_t i = 0; i < t->members_n; i++)
-		if (t->members[i].machine->entity && t->members[i].machine->entity->table)
-			put_entity(sim, &t->members[i], TRIAL_SUBJECT + (int64_t)i);
+	for (size_t i = 0; i < t->members_n; i++) {
+		LOCAL_STRBUF(sql, BYTES_MAX);
+		LOCAL_UNIT(unit);
+
+		if (!trial_tables_put(&t->members[i], &sql))
+			continue;
+		sim_script(sim, sql.p + 1);
+		/* Its shadow is there from the start. */
+		UNIT_ADD(&unit, UNIT_ANY, &make_entity, db_int(TRIAL_SUBJECT + (int64_t)i),
+			 db_str(t->members[i].machine->of->name), db_text(t->members[i].ref.name));
+		(void)sim_run_unit(sim, &unit);
+	}
 }

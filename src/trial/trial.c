@@ -173,24 +173,33 @@ static void note_hooks(struct trial *t)
 		}
 }
 
+/* Would this service call a hook of the member's: for the event, or to start it? */
+static bool tells_of(const struct trial *t, const struct trial_service *s, const struct trial_member *m, const char *event)
+{
+	const struct trial_member *other = &t->members[m == t->members];
+
+	return t->members_n > 1 && s->tells && strcmp(s->tells, m->machine->of->name) == 0 &&
+	       has_action(other->machine->of, s) && (event ? s->event && strcmp(event, s->event) == 0 : !s->event);
+}
+
+bool trial_awaits_hook(const struct trial *t, const struct trial_member *m, const char *event)
+{
+	bool awaits = false;
+
+	for (size_t i = 0; i < t->services_n; i++)
+		awaits |= tells_of(t, &t->services[i], m, event);
+	return awaits;
+}
+
 bool trial_is_told(const struct sim *sim, const struct trial_member *m, const char *event)
 {
 	const struct trial *t = trial_of(sim);
 	const struct trial_ledger *ledger = trial_ledger(sim);
-	const struct trial_member *other = &t->members[m == t->members];
-	bool told = true;
+	bool told = false;
 
-	for (size_t i = 0; i < t->services_n && t->members_n > 1; i++) {
-		const struct trial_service *s = &t->services[i];
-
-		if (!s->tells || strcmp(s->tells, m->machine->of->name) != 0 || !has_action(other->machine->of, s) ||
-		    (event ? !s->event || strcmp(event, s->event) != 0 : s->event != NULL))
-			continue;
-		told = false;
-		for (unsigned e = 0; e < ledger->n && !told; e++)
-			told = t->callers[ledger->effects[e].caller].service == s;
-	}
-	return told;
+	for (unsigned e = 0; e < ledger->n && !told; e++)
+		told = tells_of(t, t->callers[ledger->effects[e].caller].service, m, event);
+	return told || !trial_awaits_hook(t, m, event);
 }
 
 /*
