@@ -49,6 +49,7 @@ static enum hx_code read_options(const struct command_args *args, struct trial_o
 	} counts[] = {
 		{"nodes", 1, TRIAL_NODES_MAX, offsetof(struct trial_options, nodes)},
 		{"callers", 1, TRIAL_CALLERS_MAX, offsetof(struct trial_options, callers)},
+		{"together", 1, TRIAL_MEMBERS_MAX, offsetof(struct trial_options, together)},
 		{"crashes", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, crashes)},
 		{"pauses", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, pauses)},
 		{"lost", 0, TRIAL_MISHAPS_MAX, offsetof(struct trial_options, lost)},
@@ -171,6 +172,7 @@ void explore_hint(const struct definition_set *set, struct arena *arena, struct 
 {
 	static const struct trial_options options = {.nodes = 2,
 						     .callers = 2,
+						     .together = 2,
 						     .crashes = 1,
 						     .pauses = 1,
 						     .lost = 1,

@@ -155,6 +155,7 @@ const struct command verbs_serving[] = {
 		     OPTION("worker", "CMD", "a function in code: CMD starts its worker, whose calls are lost, late, or its last; PATH: definitions besides [default: none]"),
 		     OPTION("nodes", "N", "nodes of the engine, 1 to 3", .fallback = "2"),
 		     OPTION("callers", "N", "who clicks at the same time, 1 to 3", .fallback = "2"),
+		     OPTION("together", "N", "workflows that meet in one world, 1 to 3", .fallback = "2"),
 		     OPTION("crashes", "N", "at most so many times a node is killed", .fallback = "1"),
 		     OPTION("pauses", "N", "at most so many times a node stands still past its lease", .fallback = "1"),
 		     OPTION("lost", "N", "at most so many answers of services are lost", .fallback = "1"),

@@ -38,8 +38,9 @@ static const struct workflow *workflow_of(const void *context, struct slice work
 	const struct trial *t = context;
 	const struct trial_machine *m = t->machine;
 
-	if (!slice_is(workflow, m->of->name))
-		m = t->members[t->members_n - 1].machine;
+	for (size_t i = 1; i < t->members_n; i++)
+		if (slice_is(workflow, t->members[i].machine->of->name))
+			m = t->members[i].machine;
 	return (m->next && m->next->version == version ? m->next : m)->of->entity;
 }
 
@@ -256,11 +257,9 @@ static void init_driver(union sim_task *task, struct trial_actor *a, struct aren
 /* Of an entity whose claim is past its time: its machine, of the version in force. */
 static const struct entity_machine *entity_past(const struct trial *t, const struct db_rows *past)
 {
-	const struct trial_member *second = &t->members[t->members_n - 1];
+	const struct trial_member *m = TRIAL_MEMBER_AT(t, db_cell(past, 0, 0)->i);
 
-	if (db_cell(past, 0, 0)->i == TRIAL_SUBJECT_OF(t, second) && second != t->members)
-		return second->machine->entity;
-	return trial_in_force(t->sim)->entity;
+	return m == t->members ? trial_in_force(t->sim)->entity : m->machine->entity;
 }
 
 /* What is past its time and has a probe is not for the janitor, but for who asks it. */
@@ -602,12 +601,8 @@ static void add_queues(struct trial *t)
 void trial_cast(struct trial *t)
 {
 	unsigned nodes = t->options->nodes, callers = t->options->callers;
-	bool is_run = false, is_entity = false, is_batch = t->machine->batch != NULL;
+	bool is_run = t->has_run, is_entity = t->has_entity, is_batch = t->machine->batch != NULL;
 
-	for (size_t i = 0; i < t->members_n; i++) {
-		is_run |= t->members[i].machine->run != NULL;
-		is_entity |= t->members[i].machine->entity != NULL;
-	}
 	t->fires_n = t->clicks_n = t->rules_n = t->obeys_n = 0;
 	t->clicks_max = callers;
 	t->scenario.cast_n = 0;

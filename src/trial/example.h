@@ -28,7 +28,7 @@
 #define EXAMPLE_PATHS_MAX 32 /* definitions of one file */
 #define EXAMPLE_TEXT_MAX 200
 #define EXAMPLE_DIFFERENCES_MAX 16
-#define EXAMPLE_SUBJECTS_MAX 3
+#define EXAMPLE_SUBJECTS_MAX TRIAL_MEMBERS_MAX
 
 /*
  * Besides what a service may do (enum trial_may): whoever calls it dies, or stands still past its lease, and it was not done, or was,
@@ -122,6 +122,7 @@ struct example_result {
 	struct example_difference differences[EXAMPLE_DIFFERENCES_MAX];
 	const struct trial_story *story; /* what has happened */
 	unsigned begins; /* a bit for each of its subjects: at the beginning, before the first of `when` */
+	unsigned untold; /* a bit for each of its whens: a `tell` where there was nothing to tell */
 	struct {
 		const char *make; /* tables of the world's, as statements; NULL: none is given */
 		const char *look; /* asks SQLite for all their rows, as JSON */

@@ -105,8 +105,8 @@ struct trial_caller *trial_caller_of(struct trial *t, const struct act_call *cal
 	if (!read_key(call->key, &parts))
 		return NULL;
 	*ret_subject = parts.subject;
-	if (t->members_n > 1 && parts.subject == TRIAL_SUBJECT + 1)
-		of = t->members[1].machine->of;
+	if (parts.subject < TRIAL_SUBJECT + (int64_t)t->members_n && !t->machine->batch)
+		of = TRIAL_MEMBER_AT(t, parts.subject)->machine->of;
 	for (size_t i = 0; i < t->callers_n; i++) {
 		struct trial_caller *c = &t->callers[i];
 

@@ -18,8 +18,7 @@
 #define TRIAL_LATE_MAX 4
 #define TRIAL_OBEYS_MAX 32 /* children that were told something */
 #define TRIAL_OWN_MAX 256  /* rules of the user's own, of all files together */
-#define TRIAL_SUBJECT 1    /* of the first member; the second has the next */
-#define TRIAL_MEMBERS_MAX 2
+#define TRIAL_SUBJECT 1    /* of the first member; the second has the next, and so on */
 
 /* What a call is for. */
 enum trial_role { ROLE_ACTION, ROLE_UNDO, ROLE_AFTER, ROLE_ASK, ROLE_VOID, ROLES_N };
@@ -62,7 +61,7 @@ struct trial_machine {
 	struct slice row; /* of one of these that is the entity: its id */
 };
 
-/* A run, an entity or a batch that is in the world from its start: one, or two that meet on a table. */
+/* A run, an entity or a batch that is in the world from its start: one, or several that meet on a table or by a hook. */
 struct trial_member {
 	const struct trial_machine *machine;
 	struct slice input;
@@ -111,6 +110,8 @@ struct trial_actor {
 	char name[24];
 };
 
+/* The member whose row in hx_subject this is. */
+#define TRIAL_MEMBER_AT(t, subject) (&(t)->members[(subject) - TRIAL_SUBJECT])
 /* The entity's subject, or the run's. */
 #define TRIAL_SUBJECT_OF(t, member) (TRIAL_SUBJECT + ((member) - (t)->members))
 
@@ -129,7 +130,8 @@ struct trial {
 	/* Of the scenario at hand: */
 	size_t members_n;
 	struct trial_member members[TRIAL_MEMBERS_MAX];
-	struct sim_subject second;
+	bool has_run, has_entity; /* among them */
+	struct sim_subject others[TRIAL_MEMBERS_MAX - 1];
 	struct sim_user user;
 	const struct trial_machine *machine; /* of the first */
 	struct trial_actor actors[SIM_ACTORS_MAX];
@@ -226,7 +228,8 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name);
 size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX]);
 
-/* Would anybody in this world call a hook of this workflow: for the event, or (NULL) to start it? */
+/* Would this service, or anybody in this world, call a hook of the member's: for the event, or (NULL) to start it? */
+bool trial_tells(const struct trial *t, const struct trial_service *s, const struct trial_member *m, const char *event);
 bool trial_awaits_hook(const struct trial *t, const struct trial_member *m, const char *event);
 /* Has it come to that a hook of this workflow was called (event NULL: to start it)? Yes, where nobody in this world would call it. */
 bool trial_is_told(const struct sim *sim, const struct trial_member *m, const char *event);

@@ -127,16 +127,11 @@ static uint64_t hash_ledger(const struct trial_ledger *ledger, uint64_t hash)
 static uint64_t hash_all(struct sim *sim, uint64_t hash)
 {
 	const struct trial *t = trial_of(sim);
-	bool is_run = false, is_entity = false;
 
 	hash = hash_ledger(trial_ledger(sim), hash);
 	if (sim_counts_versions(sim))
 		hash = sim_hash_answer(sim, &hash_versions, hash);
-	for (size_t i = 0; i < t->members_n; i++) {
-		is_run |= t->members[i].machine->run != NULL;
-		is_entity |= t->members[i].machine->entity != NULL;
-	}
-	if (is_run) {
+	if (t->has_run) {
 		hash = sim_hash_answer(sim, &hash_runs, hash);
 		hash = sim_hash_answer(sim, &trial_steps_ended, hash);
 		if (trial_has_slots(t))
@@ -144,7 +139,7 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 		if (t->has_events)
 			hash = sim_hash_answer(sim, &hash_events, hash);
 	}
-	if (is_entity) {
+	if (t->has_entity) {
 		hash = sim_hash_answer(sim, &hash_entities, hash);
 		if (t->machine->next)
 			hash = hash_mix(hash, trial_is_put(sim));
@@ -165,7 +160,7 @@ bool trial_forgets_versions(const struct sim *sim)
 {
 	const struct trial *t = trial_of(sim);
 
-	return t->machine->run && t->members[t->members_n - 1].machine->run;
+	return t->has_run && !t->has_entity;
 }
 
 struct unit_result trial_read_entity(struct sim *sim, const struct trial_member *m)
@@ -190,7 +185,7 @@ const struct trial_member *trial_member_of(struct sim *sim, int64_t subject)
 			if (db_cell(rows, i, 0)->i == subject && db_cell(rows, i, 2)->type != DB_NULL)
 				subject = db_cell(rows, i, 2)->i;
 	}
-	return &t->members[subject == TRIAL_SUBJECT + 1];
+	return TRIAL_MEMBER_AT(t, subject);
 }
 
 static void before_unit(struct sim *sim, const struct unit *unit)

@@ -116,7 +116,7 @@ void trial_check(struct sim *sim)
 	if (!t->rows_changed || sim->violation[0])
 		return;
 	t->rows_changed = false;
-	if (t->machine->run || t->members[t->members_n - 1].machine->run)
+	if (t->has_run)
 		check_runs(sim);
 	else if (t->machine->batch)
 		trial_batch_check(sim);
@@ -267,7 +267,7 @@ void trial_quiet(struct sim *sim)
 
 	if (trial_has_jobs(t))
 		check_jobs(sim);
-	if (t->machine->run || t->members[t->members_n - 1].machine->run)
+	if (t->has_run)
 		check_ended_runs(sim);
 	if (t->machine->batch)
 		trial_batch_quiet(sim);

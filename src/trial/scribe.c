@@ -28,7 +28,9 @@ struct scribe {
 		uint64_t key;
 		bool overrun;
 	} calls[SIM_ACTORS_MAX];
-	bool full; /* there is more than a test has room for */
+	const struct trial_service *last; /* whose call ended last; NULL: none has, or nothing has gone on since */
+	unsigned begun;                   /* members that have, a bit for each */
+	bool full;                        /* there is more than a test has room for */
 };
 
 /* ---- services ---- */
@@ -53,10 +55,13 @@ static void look_at_calls(struct scribe *x, struct sim *sim)
 	}
 }
 
+/* Actions of one name are one in a test. */
 static void note_outcome(struct scribe *x, const struct trial_service *service, unsigned outcome)
 {
-	size_t i = (size_t)(service - x->t->services);
+	size_t i = 0;
 
+	while (strcmp(x->t->services[i].action->name, service->action->name) != 0)
+		i++;
 	if (x->services[i].n == EXAMPLE_OUTCOMES_MAX)
 		x->full = true;
 	else
@@ -88,6 +93,19 @@ static void begin_when(struct scribe *x, const char *name)
 	strbuf_addf(&x->whens, "\"%s\": ", name);
 }
 
+/* "order", or "order/2". */
+static void add_name(const struct scribe *x, unsigned member, struct strbuf *out)
+{
+	const struct trial_member *m = &x->t->members[member];
+	unsigned n = 1;
+	char text[WORKFLOW_NAME_MAX + 4];
+
+	for (unsigned i = 0; i < member; i++)
+		n += x->t->members[i].machine->of == m->machine->of;
+	snprintf(text, sizeof text, n > 1 ? "%s/%u" : "%s", m->machine->of->name, n);
+	json_quote(slice_str(text), out);
+}
+
 static void end_when(struct scribe *x)
 {
 	strbuf_add_str(&x->whens, " }");
@@ -112,16 +130,33 @@ static const struct trial_service *under_way(const struct scribe *x)
 	return NULL;
 }
 
-static void note_when(struct scribe *x, const char *name, struct slice value, const char *more, const char *of)
-{
-	const struct trial_service *during = under_way(x);
+static void note_start(struct scribe *x, unsigned member);
 
+/* member: to whom it is done, who has begun then; or, at a start, who begins by it. */
+static void note_when(struct scribe *x, unsigned member, const char *name, struct slice value, const char *more,
+		      const char *of)
+{
+	const struct trial_service *during;
+	bool starts = strcmp(name, "start") == 0;
+
+	if (!starts && !(x->begun >> member & 1))
+		note_start(x, member);
+	/* Between two calls nobody can say anything: so it is said during the first of them. */
+	during = under_way(x);
+	if (!during && x->t->members_n > 1)
+		during = x->last;
 	note_wait(x, during);
 	begin_when(x, name);
-	if (value.p)
+	if (starts)
+		add_name(x, member, &x->whens);
+	else if (value.p)
 		json_quote(value, &x->whens);
 	else
 		strbuf_add_str(&x->whens, "true");
+	if (member && !starts) {
+		strbuf_add_str(&x->whens, ", \"of\": ");
+		add_name(x, member, &x->whens);
+	}
 	if (more) {
 		strbuf_addf(&x->whens, ", \"%s\": ", more);
 		json_quote(slice_str(of), &x->whens);
@@ -133,16 +168,49 @@ static void note_when(struct scribe *x, const char *name, struct slice value, co
 	end_when(x);
 }
 
+static unsigned member_of_run(int64_t subject)
+{
+	return (unsigned)(subject - TRIAL_SUBJECT);
+}
+
+/* Whose service has told that, which starts the member, or is this event; NULL: nobody would. */
+static const char *told_by(const struct scribe *x, unsigned member, const char *event)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < x->t->services_n; i++)
+		if (trial_tells(x->t, &x->t->services[i], &x->t->members[member], event))
+			found = x->t->services[i].action->name;
+	return found;
+}
+
+/* Who begins first does so by himself, at the beginning. */
+static void note_start(struct scribe *x, unsigned member)
+{
+	const char *by = told_by(x, member, NULL);
+	bool first = !x->begun && !x->whens_n;
+
+	x->begun |= 1u << member;
+	if (by)
+		note_when(x, 0, "tell", slice_str(by), NULL, NULL);
+	else if (!first)
+		note_when(x, member, "start", slice_of(NULL, 0), NULL, NULL);
+}
+
 static void note_verb(struct scribe *x, const struct run_verb_request *rq)
 {
 	static const char approves[] = "{\"decision\":\"approve\"}";
+	unsigned m = member_of_run(rq->subject);
+	const char *by = rq->kind == RUN_EVENT ? told_by(x, m, rq->name.p) : NULL;
 
-	if (rq->kind == RUN_EVENT)
-		note_when(x, "event", rq->name, "id", rq->event_id.p);
+	if (by)
+		note_when(x, 0, "tell", slice_str(by), NULL, NULL);
+	else if (rq->kind == RUN_EVENT)
+		note_when(x, m, "event", rq->name, "id", rq->event_id.p);
 	else if (rq->kind == RUN_APPROVE)
-		note_when(x, slice_is(rq->data, approves) ? "approve" : "reject", rq->name, NULL, NULL);
+		note_when(x, m, slice_is(rq->data, approves) ? "approve" : "reject", rq->name, NULL, NULL);
 	else if (rq->kind == RUN_CANCEL)
-		note_when(x, "cancel", slice_of(NULL, 0), NULL, NULL);
+		note_when(x, m, "cancel", slice_of(NULL, 0), NULL, NULL);
 	else /* a test has one version */
 		x->full = true;
 }
@@ -150,21 +218,50 @@ static void note_verb(struct scribe *x, const struct run_verb_request *rq)
 static void note_click(struct scribe *x, struct sim *sim, unsigned actor)
 {
 	const struct trial *t = x->t;
+	const struct run_verb *verb = (const struct run_verb *)&sim->state.actors[actor].task;
 
 	if (t->actors[actor].part != PART_CALLER)
 		return;
-	if (t->machine->run) {
-		const struct run_verb *verb = (const struct run_verb *)&sim->state.actors[actor].task;
-
-		note_verb(x, verb->rq);
-	} else if (t->machine->batch) {
-		note_when(x, "cancel", slice_of(NULL, 0), NULL, NULL);
+	for (size_t i = 0; i < t->clicks_n; i++)
+		if (verb->rq == &t->clicks[i].rq) {
+			note_verb(x, verb->rq);
+			return;
+		}
+	if (t->machine->batch) {
+		note_when(x, 0, "cancel", slice_of(NULL, 0), NULL, NULL);
 	} else {
 		const struct trial_fire *fire = &t->fires[trial_ledger(sim)->fired[t->actors[actor].n] - 1];
 		bool anyone = strcmp(fire->requester, "default") == 0;
 
-		note_when(x, "fire", slice_str(fire->step->step_key), anyone ? NULL : "as", fire->requester);
+		note_when(x, (unsigned)(fire->member - t->members), "fire", slice_str(fire->step->step_key),
+			  anyone ? NULL : "as", fire->requester);
 	}
+}
+
+/* A run is not PENDING any more. */
+static void note_starts(struct scribe *x, struct sim *sim)
+{
+	struct unit_result result = trial_ask(sim, &trial_runs);
+	const struct db_rows *rows = &result.rows[0];
+
+	for (size_t i = 0; i < rows->n && i < x->t->members_n; i++) {
+		unsigned m = member_of_run(db_cell(rows, i, 0)->i);
+
+		if (m < x->t->members_n && !(x->begun >> m & 1) && !slice_is(db_cell(rows, i, 3)->s, RUN_PENDING))
+			note_start(x, m);
+	}
+}
+
+/* Does anybody but this one have something to write? */
+static bool others_go_on(struct sim *sim, unsigned actor)
+{
+	struct sim_edge edges[SIM_EDGES_MAX];
+	size_t n = sim_edges(sim, edges);
+	bool on = false;
+
+	for (size_t i = 0; i < n; i++)
+		on |= edges[i].kind == EDGE_WRITE && edges[i].who != actor;
+	return on;
 }
 
 /* ---- along the way ---- */
@@ -175,6 +272,8 @@ static void scribe_before(struct explore_listener *base, struct sim *sim, struct
 
 	x->now_ms = sim->state.now.ms;
 	look_at_calls(x, sim);
+	if (!others_go_on(sim, edge.who))
+		x->last = NULL;
 	if (edge.kind == EDGE_ACT && x->calls[edge.who].service)
 		/* When whoever stalls goes on, a test cannot say: there it has not heard. */
 		note_outcome(x, x->calls[edge.who].service,
@@ -182,7 +281,7 @@ static void scribe_before(struct explore_listener *base, struct sim *sim, struct
 	if (edge.kind == EDGE_LAND) {
 		const struct trial_effect *late = &trial_ledger(sim)->late[edge.how];
 
-		note_when(x, "land", slice_str(x->t->callers[late->caller].service->action->name), NULL, NULL);
+		note_when(x, 0, "land", slice_str(x->t->callers[late->caller].service->action->name), NULL, NULL);
 	}
 }
 
@@ -190,6 +289,9 @@ static void scribe_after(struct explore_listener *base, struct sim *sim, struct 
 {
 	struct scribe *x = (struct scribe *)base;
 
+	if (edge.kind == EDGE_ACT)
+		x->last = x->calls[edge.who].service;
+	note_starts(x, sim);
 	if (edge.kind == EDGE_AGAIN)
 		note_click(x, sim, edge.who);
 	else if (edge.kind == EDGE_CRASH)
@@ -225,18 +327,33 @@ static void add_service(const struct scribe *x, size_t i, struct strbuf *out)
 	strbuf_add_char(out, ']');
 }
 
+static void add_subject(const struct scribe *x, unsigned i, struct strbuf *out)
+{
+	const struct trial_member *m = &x->t->members[i];
+
+	if (m->start) {
+		strbuf_add_str(out, "\"status\": ");
+		json_quote(slice_str(m->start), out);
+		strbuf_add_str(out, ", ");
+	}
+	strbuf_addf(out, "\"input\": %.*s", SLICE_ARGS(m->input));
+	if (++i == x->t->members_n)
+		return;
+	strbuf_add_str(out, ", \"with\": { \"workflow\": ");
+	json_quote(slice_str(x->t->members[i].machine->of->name), out);
+	strbuf_add_str(out, ", ");
+	add_subject(x, i, out);
+	strbuf_add_str(out, " }");
+}
+
 static void add_given(const struct scribe *x, struct strbuf *out)
 {
 	const struct trial *t = x->t;
 	bool first = true;
 
 	strbuf_add_str(out, "      \"given\": { ");
-	if (t->members[0].start) {
-		strbuf_add_str(out, "\"status\": ");
-		json_quote(slice_str(t->members[0].start), out);
-		strbuf_add_str(out, ", ");
-	}
-	strbuf_addf(out, "\"input\": %.*s, \"services\": { ", SLICE_ARGS(t->members[0].input));
+	add_subject(x, 0, out);
+	strbuf_add_str(out, ", \"services\": { ");
 	for (size_t i = 0; i < t->services_n; i++)
 		if (x->services[i].n && !is_plain(x, i)) {
 			strbuf_add_str(out, first ? "" : ", ");
@@ -270,10 +387,10 @@ const char *trial_as_test(struct trial *t, const struct explore_found *found, co
 	const char *text;
 
 	ASSERT(x);
-	if (t->members_n > 1) /* a test is about one */
-		return NULL;
 	x->base = (struct explore_listener){scribe_before, scribe_after};
 	x->t = t;
+	for (unsigned i = 0; i < t->members_n; i++)
+		x->begun |= (unsigned)(t->members_n == 1 || !t->members[i].machine->run) << i;
 	strbuf_init(&x->whens, WHENS_BYTES_MAX);
 	explore_follow(&t->scenario, found, &x->base);
 	text = text_of(x, story);

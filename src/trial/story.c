@@ -187,26 +187,33 @@ static size_t line_of_step(const struct trial *t, const struct sight_run *run, i
 
 static const char *name_of_entity(const struct trial *t, size_t i)
 {
-	return i == 0 || trial_is_one_row(t->machine, t->members[1].machine) ? "e1" : "e2";
+	static const char *const names[TRIAL_MEMBERS_MAX] = {"e1", "e2", "e3"};
+
+	return names[i && trial_is_one_row(t->machine, t->members[i].machine) ? 0 : i];
 }
 
-/* Of two runs: which. Empty: there is one, or they are of two workflows. */
+/* Of several runs of one workflow: which. Empty: there is one. */
 static const char *name_of_member(const struct trial *t, int64_t subject)
 {
-	bool twins = t->members_n > 1 && t->members[0].machine == t->members[1].machine;
+	static const char *const names[TRIAL_MEMBERS_MAX] = {", the first", ", the second", ", the third"};
+	const struct trial_member *m = TRIAL_MEMBER_AT(t, subject);
+	unsigned before = 0, all = 0;
 
-	return !twins                         ? ""
-	       : subject == TRIAL_SUBJECT     ? ", the first"
-	       : subject == TRIAL_SUBJECT + 1 ? ", the second"
-					      : "";
+	if (subject >= TRIAL_SUBJECT + (int64_t)t->members_n)
+		return "";
+	for (size_t i = 0; i < t->members_n; i++) {
+		all += t->members[i].machine == m->machine;
+		before += t->members[i].machine == m->machine && &t->members[i] < m;
+	}
+	return all > 1 ? names[before] : "";
 }
 
 static void tell_steps(struct teller *x, const char *who, const struct sight_run *was, const struct sight_run *is)
 {
 	const char *file = x->t->machine->of->file, *name;
 
-	if (is->id == TRIAL_SUBJECT + 1 && x->t->members_n > 1)
-		file = x->t->members[1].machine->of->file;
+	if (is->id < TRIAL_SUBJECT + (int64_t)x->t->members_n)
+		file = TRIAL_MEMBER_AT(x->t, is->id)->machine->of->file;
 	if (x->t->machine->next && is->version == x->t->machine->next->version)
 		file = x->t->machine->next->of->file;
 	for (size_t i = 0; i < is->steps_n; i++) {
@@ -253,7 +260,7 @@ static void tell_entity(struct teller *x, const char *who, const struct sight *a
 	if (all->entities[i].held && !x->was.entities[i].held)
 		tell(x, who, NULL, 0, "%s stays %s, held for a person", name, is);
 	if (strcmp(is, was) != 0 &&
-	    !(i && trial_is_one_row(x->t->machine, x->t->members[1].machine))) /* which is told already */
+	    !(i && trial_is_one_row(x->t->machine, x->t->members[i].machine))) /* which is told already */
 		tell(x, who, NULL, 0, "%s: %s → %s%s", name, was, is,
 		     owned && !owned_before ? ", a claim"
 		     : reverts              ? ", its claim is over: on_unknown is revert"

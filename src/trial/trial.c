@@ -49,22 +49,26 @@ void trial_begin(struct trial *t, const struct trial_member *members, size_t n, 
 
 	t->machine = members[0].machine;
 	t->members_n = n;
-	t->second = born(&members[n - 1]);
+	t->has_run = t->has_entity = false;
 	for (size_t i = 0; i < n; i++) {
 		bool own = members[i].machine->entity && members[i].machine->entity->table;
+		char name[] = {'e', (char)('1' + i), '\0'};
 
 		t->members[i] = members[i];
+		t->has_run |= members[i].machine->run != NULL;
+		t->has_entity |= members[i].machine->entity != NULL;
+		if (i)
+			t->others[i - 1] = born(&members[i]);
 		t->members[i].ref = (struct entity_ref){slice_str(own ? "" : "default"), members[i].machine->entity,
 							own ? members[i].machine->row
-							: i ? slice_str("e2")
-							    : slice_str("e1")};
+							    : arena_copy(t->arena, slice_str(name))};
 	}
 	t->scenario = (struct sim_scenario){
 		.name = name,
 		.subjects_n = (unsigned)n,
 		.kind = first.kind,
 		.initial = first.initial,
-		.others = &t->second,
+		.others = t->others,
 		.user_moves = n > 1,
 		.driven = true,
 		.outside = &outside,
@@ -91,7 +95,7 @@ static const struct trial_world *inputs_of(const struct trial *t, const struct d
 /* Its name is that of its members. */
 static void add_part(struct trial *t, struct parts *parts, struct part part)
 {
-	char name[2 * NAME_BYTES];
+	char name[TRIAL_MEMBERS_MAX * NAME_BYTES];
 	size_t n = 0;
 
 	if (parts->n == parts->room)
@@ -143,7 +147,7 @@ static void add_parts(struct trial *t, const struct trial_machine *m, struct par
 	}
 }
 
-/* ---- two that meet ---- */
+/* ---- those that meet ---- */
 
 /* Two entities that are one row of a table of the user's: they are in one status, and not two of one workflow. */
 bool trial_is_one_row(const struct trial_machine *a, const struct trial_machine *b)
@@ -173,13 +177,16 @@ static void note_hooks(struct trial *t)
 		}
 }
 
-/* Would this service call a hook of the member's: for the event, or to start it? */
-static bool tells_of(const struct trial *t, const struct trial_service *s, const struct trial_member *m, const char *event)
+bool trial_tells(const struct trial *t, const struct trial_service *s, const struct trial_member *m, const char *event)
 {
-	const struct trial_member *other = &t->members[m == t->members];
+	bool there = false;
 
-	return t->members_n > 1 && s->tells && strcmp(s->tells, m->machine->of->name) == 0 &&
-	       has_action(other->machine->of, s) && (event ? s->event && strcmp(event, s->event) == 0 : !s->event);
+	if (!s->tells || strcmp(s->tells, m->machine->of->name) != 0 ||
+	    (event ? !s->event || strcmp(event, s->event) != 0 : s->event != NULL))
+		return false;
+	for (size_t i = 0; i < t->members_n; i++)
+		there |= &t->members[i] != m && has_action(t->members[i].machine->of, s);
+	return there;
 }
 
 bool trial_awaits_hook(const struct trial *t, const struct trial_member *m, const char *event)
@@ -187,7 +194,7 @@ bool trial_awaits_hook(const struct trial *t, const struct trial_member *m, cons
 	bool awaits = false;
 
 	for (size_t i = 0; i < t->services_n; i++)
-		awaits |= tells_of(t, &t->services[i], m, event);
+		awaits |= trial_tells(t, &t->services[i], m, event);
 	return awaits;
 }
 
@@ -198,17 +205,46 @@ bool trial_is_told(const struct sim *sim, const struct trial_member *m, const ch
 	bool told = false;
 
 	for (unsigned e = 0; e < ledger->n && !told; e++)
-		told = tells_of(t, t->callers[ledger->effects[e].caller].service, m, event);
+		told = trial_tells(t, t->callers[ledger->effects[e].caller].service, m, event);
 	return told || !trial_awaits_hook(t, m, event);
+}
+
+/* Two of one at a table alone: a hook tells one run of each workflow. */
+static bool meet(const struct trial_machine *x, const struct trial_machine *y)
+{
+	return x->meets & y->meets & (x == y ? (1u << TRIAL_TABLES_MAX) - 1 : ~0u);
+}
+
+/* 1: they meet in a world of three, 0: each may meet the third, -3: not in one that we know how to begin. */
+static int beside(const struct trial_machine *x, const struct trial_machine *y)
+{
+	return trial_is_one_row(x, y) || (x == y && !meet(x, y)) ? -3 : (int)meet(x, y);
+}
+
+/* Each of them meets another. */
+static void add_triples(struct trial *t, struct parts *parts, size_t alone)
+{
+	for (size_t i = 0; i < alone; i++)
+		for (size_t k = i; k < alone; k++)
+			for (size_t l = k; l < alone && parts->n < parts->room; l++) {
+				struct part part = {.n = 3,
+						    .members = {parts->items[i].members[0], parts->items[k].members[0],
+								parts->items[l].members[0]}};
+				const struct trial_member *m = part.members;
+
+				if (beside(m[0].machine, m[1].machine) + beside(m[0].machine, m[2].machine) +
+					    beside(m[1].machine, m[2].machine) >=
+				    2)
+					add_part(t, parts, part);
+			}
 }
 
 /*
  * Each with each other whose statements, or whose rows, are in the same table; and two of one. One row is in one status: both begin where
  * either does.
  */
-static void add_meetings(struct trial *t, struct parts *parts)
+static void add_pairs(struct trial *t, struct parts *parts, size_t alone)
 {
-	size_t alone = parts->n;
 
 	for (size_t i = 0; i < alone; i++)
 		for (size_t k = 0; k < alone; k++) {
@@ -218,7 +254,7 @@ static void add_meetings(struct trial *t, struct parts *parts)
 			const struct trial_machine *y = second.machine;
 			bool wanted = i <= k;
 
-			if (!(x->meets & y->meets & (x == y ? (1u << TRIAL_TABLES_MAX) - 1 : ~0u)))
+			if (!meet(x, y))
 				continue;
 			if (trial_is_one_row(x, y)) {
 				bool is_new = !k || parts->items[k - 1].members[0].machine != y;
@@ -519,6 +555,7 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 	struct trial *t = trial_new(x->set, x->world, x->options, x->arena);
 	struct parts parts = {.room = PARTS_MAX, .items = arena_zalloc(x->arena, PARTS_MAX * sizeof *parts.items)};
 	struct walker walker = {t, report};
+	size_t alone;
 
 	ASSERT(parts.items);
 	*report = (struct trial_report){0};
@@ -526,8 +563,11 @@ static struct trial *explore_once(const struct exploration *x, struct trial_repo
 		if (!x->options->old || t->machines[i].next || t->machines[i].batch)
 			add_parts(t, &t->machines[i], &parts);
 	note_hooks(t);
-	if (!x->options->old)
-		add_meetings(t, &parts);
+	alone = parts.n;
+	if (!x->options->old && x->options->together > 1)
+		add_pairs(t, &parts, alone);
+	if (!x->options->old && x->options->together > 2)
+		add_triples(t, &parts, alone);
 	if (x->only)
 		leave_only(&parts, x->only);
 	report->scenarios_n = t->wrong ? 0 : parts.n;

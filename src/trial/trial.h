@@ -30,10 +30,12 @@
 #define TRIAL_STATES_MAX 4000000
 #define TRIAL_NODES_MAX 3
 #define TRIAL_CALLERS_MAX 3
+#define TRIAL_MEMBERS_MAX 3
 #define TRIAL_MISHAPS_MAX 9 /* of each kind */
 
 struct trial_options {
 	unsigned nodes, callers;
+	unsigned together; /* of several workflows that meet, so many in one world */
 	unsigned crashes, pauses, lost, failures;
 	unsigned mishaps; /* of all these together */
 	uint64_t edges_max;

@@ -278,6 +278,24 @@ tells '"workflow": "fulfil", "event": "paid"' && exits 0 explore "$together/orde
 	tells '"event": "paid"' && exits 2 explore "$together/order.json" flows/fulfil.json --world world.json && complains '"workflow" is missing'
 result what_a_hook_signals
 rm flows/fulfil.json
+# Three in one world do what no two of them can do.
+cat >flows/three.json <<'END'
+{ "workflow": "NAME", "kind": "run", "actions": { "mark": { "kind": "sql", "statements": [ { "name": "mark", "sql": "UPDATE marks SET n = n + 1, NAME = 1" } ] } },
+  "steps": [ { "name": "mark", "type": "task", "action": "mark" } ] }
+END
+for name in red green blue; do sed "s/NAME/$name/g" flows/three.json >"flows/$name.json"; done
+rm flows/three.json
+echo '{ "tables": [ "CREATE TABLE marks (n INTEGER, red INTEGER, green INTEGER, blue INTEGER)", "INSERT INTO marks VALUES (0, 0, 0, 0)" ],
+  "rules": [ { "never": ".tables.marks[0].red == 1 and .tables.marks[0].green == 1 and .tables.marks[0].blue == 1" } ] }' >world.json
+exits 0 explore flows/red.json flows/green.json flows/blue.json --world world.json --mishaps 0 --brief && says '9 scenarios' && says_like '^complete: ' &&
+	exits 1 explore flows/red.json flows/green.json flows/blue.json --world world.json --mishaps 0 --brief --together 3 --save-test flows/three.test.json &&
+	says 'red + green + blue, 0 mishaps' && says '19 scenarios' && jq -e '.tests[0].given.with.with.workflow == "blue"' flows/three.test.json >/dev/null && exits 1 test flows/three.test.json &&
+	exits 0 explore flows/red.json flows/green.json --world world.json --mishaps 0 --brief --together 1 && says '2 scenarios'
+result three_that_meet_at_a_table
+echo '{ "rules": [ { "sometimes": ".with.workflow == \"fulfil\" and .with.ledger.ship" } ], "services": { "charge": { "tells": { "workflow": "fulfil" } } } }' >world.json
+exits 0 explore "$together/order.json" "$together/fulfil.json" --world world.json --mishaps 0 --together 3 && says '3 scenarios'
+result a_hook_starts_one_run
+rm flows/red.json flows/green.json flows/blue.json flows/three.test.json
 # A statement runs as it stands: a constraint refuses it, and what cannot be run here is told at once.
 shop() { printf '{ "workflow": "shop", "kind": "run", "actions": { "take": { "kind": "sql", "statements": [ { "name": "take", "sql": "%s" } ] } },
   "steps": [ { "name": "take", "type": "task", "action": "take", "retry": { "max_attempts": 2 } } ] }' "$1" >flows/shop.json; }

@@ -136,6 +136,44 @@ exits 0 test stock/stock.test.json && sed -i 's/"n": 0/"n": 1/' stock/stock.test
 	sed -i 's/INTO stock/INTO stck/' stock/stock.json && exits 1 test stock/stock.test.json && says "tables: expected can be made, was INSERT INTO stck VALUES (1): "
 result tables_of_the_world
 
+# Several in one world: each begins when it is told to, or at the beginning, and all is done to whom it is said.
+cp "$root"/examples/explore/together/*.json stock/
+cat >stock/shelf.test.json <<'END'
+{ "definitions": ["sale.json", "recount.json"], "world": "shelf.world.json", "tests": [
+  { "name": "one after the other", "workflow": "recount", "given": { "with": { "workflow": "sale" } },
+    "then": { "status": "COMPLETED", "ledger": { "ask": 1 }, "with": { "status": "COMPLETED", "ledger": { "charge": 1 } }, "tables": { "counted": [ { "sku": "cup", "here": 1, "turn": 0 } ] } } },
+  { "name": "sold first", "workflow": "recount", "given": { "with": { "workflow": "sale" } }, "when": [ { "start": "recount" } ],
+    "then": { "status": "COMPLETED", "tables": { "counted": [ { "sku": "cup", "here": 0, "turn": 1 } ] } } },
+  { "name": "two are sold", "workflow": "sale", "given": { "with": { "workflow": "sale", "with": { "workflow": "recount" } } }, "when": [ { "start": "sale/2" } ],
+    "then": { "status": "COMPLETED", "with": { "status": "FAILED", "with": { "status": "COMPLETED" } }, "tables": { "shelf": [ { "sku": "cup", "here": 0, "sold": 1, "turn": 1 } ] } } },
+  { "name": "cancelled", "workflow": "sale", "given": { "with": { "workflow": "recount" } }, "when": [ { "cancel": true, "during": "ask", "of": "recount" } ],
+    "then": { "status": "COMPLETED", "with": { "status": "CANCELLED" } } } ] }
+END
+exits 0 test stock/shelf.test.json && says "4 tests, 0 failed"
+result several_in_one_world
+sed -i 's/"start": "sale.2"/"start": "sale", "during": "charge"/' stock/shelf.test.json
+exits 1 test stock/shelf.test.json && says 'shelf.test.json:7: with.status: expected "FAILED", was "COMPLETED"' && says 'status: expected "COMPLETED", was "FAILED"'
+result who_is_meant
+cat >stock/hook.test.json <<'END'
+{ "definitions": ["order.json", "fulfil.json"], "world": "hook.world.json", "tests": [
+  { "name": "told", "given": { "with": { "workflow": "fulfil" } }, "when": [ { "tell": "charge" }, { "approve": "check" } ],
+    "then": { "status": "COMPLETED", "with": { "status": "COMPLETED", "ledger": { "ship": 1 } } } },
+  { "name": "not told", "given": { "with": { "workflow": "fulfil" } }, "when": [ { "approve": "check" } ], "then": { "status": "COMPLETED", "with": { "status": "PENDING" } } },
+  { "name": "there is nothing to tell yet", "given": { "with": { "workflow": "fulfil" } }, "when": [ { "tell": "charge", "during": "charge" } ], "then": { "with": { "status": "PENDING" } } } ] }
+END
+exits 0 test stock/hook.test.json && says "3 tests, 0 failed" && sed -i 's/{ "approve": "check" } \], "then": { "status": "COMPLETED", "with": { "status": "PEN/{ "cancel": true, "of": "fulfil" } ], "then": { "with": { "status": "PEN/; s/"tell": "charge", "during"/"tell": "refund", "during"/' stock/hook.test.json &&
+	exits 1 test stock/hook.test.json && says "when: expected it has begun, was it has not" && says "tell: expected the world says whom its service tells, was it does not"
+result a_hook_that_is_told
+meeting() { # given.with, when, complaint
+	printf '{ "definitions": ["sale.json", "recount.json"], "world": "shelf.world.json", "tests": [ { "name": "x", "workflow": "sale", "given": { "with": %s }, "when": [ %s ], "then": { "with": {} } } ] }' "$1" "$2" >stock/x.test.json
+	exits 2 test stock/x.test.json && complains x.test.json:1: && complains "$3"
+}
+meeting '{}' '{ "cancel": true }' '"workflow" is missing' && meeting '{ "workflow": "recnt" }' '{ "cancel": true }' 'no batch recnt' &&
+	meeting '{ "workflow": "recount" }' '{ "start": "sale/2" }' 'the test is about no sale/2' && meeting '{ "workflow": "recount", "status": "x" }' '{ "cancel": true }' 'begins PENDING' &&
+	meeting '{ "workflow": "recount", "with": { "workflow": "sale", "with": { "workflow": "sale" } } }' '{ "cancel": true }' 'they are 3 at most' &&
+	meeting '{ "workflow": "recount" }' '{ "tell": "chrge" }' '"charge"' && meeting '{ "workflow": "recount" }' '{ "cancel": true, "of": "recnt" }' 'the test is about no recnt'
+result those_who_cannot_meet
+
 tests '{ "name": "watched", "then": { "status": "CANCELLED" } }'
 "$hapax" test flows/shop.test.json --watch >watched 2>/dev/null &
 watcher=$!
