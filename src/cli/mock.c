@@ -330,7 +330,7 @@ void mock_ledger(struct mock *m, struct strbuf *out)
 
 		for (size_t k = 0; k < m->keys_n; k++)
 			n += m->keys[k].service == &m->services[i] ? m->keys[k].times : 0;
-		json_more_int(out, m->services[i].action, n);
+		json_more_int(out, m->services[i].action, m->services[i].repeats ? n > 0 : n);
 	}
 	strbuf_add_char(out, '}');
 }

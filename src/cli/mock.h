@@ -31,5 +31,5 @@ void mock_hold(struct mock *mock, const char *action);
 void mock_cut(struct mock *mock);
 /* What is late happens: the first of this action, or with NULL all. False: nothing is. */
 bool mock_land(struct mock *mock, const char *action);
-/* {"ACTION": how often} of all. */
+/* {"ACTION": how often} of all; of what is as good twice as once, whether. */
 void mock_ledger(struct mock *mock, struct strbuf *out);

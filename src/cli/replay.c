@@ -61,8 +61,7 @@ struct replay {
 	bool waits;         /* for what comes by time alone, where that is real: all is done, or somebody was away */
 	size_t clickers_n;
 	struct clicker clickers[EXAMPLE_WHENS_MAX];
-	struct strbuf wrong;  /* empty: nothing */
-	struct strbuf tables; /* of the world's, at the end; empty: it has none */
+	struct strbuf wrong; /* empty: nothing */
 };
 
 static void nap(int64_t ms)
@@ -451,116 +450,58 @@ static void do_when(struct replay *x, size_t i)
 
 /* ---- from the beginning to the end ---- */
 
-/* Of what is as good twice as once only whether it has happened is told. */
-static void add_ledger(const struct replay_plan *plan, const int64_t *times, struct strbuf *out)
+/* As memory tells it (trial_sight_of_all), what both can see: status and output of each; of all what has happened, and the tables. */
+static enum hx_code add_sight(struct replay *x, struct strbuf *out, struct hx_error *err)
 {
-	json_more(out, "ledger");
-	strbuf_add_char(out, '{');
-	for (size_t i = 0; i < plan->services_n; i++)
-		json_more_int(out, plan->services[i].action, plan->services[i].repeats ? times[i] > 0 : times[i]);
-	strbuf_add_char(out, '}');
-}
-
-static void count(const struct replay_plan *plan, struct json counts, int64_t *times)
-{
-	struct hx_error err;
-	struct json n;
-	int64_t more;
-
-	for (size_t i = 0; i < plan->services_n; i++)
-		if (json_find(counts, slice_str(plan->services[i].action), &n) && !json_int64(n, &err, &more))
-			times[i] += more;
-}
-
-/* What both can see of one: status, output of a run. Of one that has not begun they see nothing. */
-static void add_subject(const struct replayed *s, struct json subject, struct strbuf *out)
-{
-	struct json status = json_trust(slice_str("null")), output;
-
-	(void)json_find(subject, slice_str("status"), &status);
-	json_more_json(out, "status", s->path ? status.raw : slice_str("null"));
-	if (s->path && s->of->run && json_find(subject, slice_str("output"), &output))
-		json_more_json(out, "output", output.raw);
-}
-
-/* And of all of them: ledger, tables. */
-static void add_world(const struct replay_plan *plan, const int64_t *times, struct slice tables, struct strbuf *out)
-{
-	add_ledger(plan, times, out);
-	if (tables.n)
-		json_more_json(out, "tables", tables);
-}
-
-/* Each with the next, as tests have it. */
-static void add_here(const struct replay *x, const struct replay_plan *plan, struct json here, struct strbuf *out)
-{
-	int64_t *times = arena_zalloc(x->arena, (plan->services_n + 1) * sizeof *times);
-	struct json counts, tables = {0};
-
-	ASSERT(times);
-	(void)json_find(here, slice_str("tables"), &tables);
-	for (size_t i = 0; i < x->subjects_n; i++) {
-		if (i)
-			json_more(out, "with");
-		strbuf_add_char(out, '{');
-		add_subject(&x->subjects[i], here, out);
-		if (json_find(here, slice_str("ledger"), &counts))
-			count(plan, counts, times);
-		(void)json_find(here, slice_str("with"), &here);
-	}
-	for (size_t i = 1; i < x->subjects_n; i++)
-		strbuf_add_char(out, '}');
-	add_world(plan, times, x->tables.n ? tables.raw : slice_of("", 0), out);
-	strbuf_add_char(out, '}');
-}
-
-static enum hx_code add_there(struct replay *x, const struct replay_plan *plan, struct strbuf *out,
-			      struct hx_error *err)
-{
-	int64_t *times = arena_zalloc(x->arena, (plan->services_n + 1) * sizeof *times);
-	struct json end = {0};
+	struct json ends[EXAMPLE_SUBJECTS_MAX], member;
 	enum hx_code code = HX_OK;
-	LOCAL_STRBUF(ledger, TEXT_BYTES_MAX);
+	LOCAL_STRBUF(tables, TEXT_BYTES_MAX);
 
-	ASSERT(times);
-	mock_ledger(x->mock, &ledger);
-	count(plan, json_trust(strbuf_slice(&ledger)), times);
 	for (size_t i = 0; i < x->subjects_n && !code; i++) {
+		ends[i] = json_trust(slice_str("{\"status\":\"PENDING\"}")); /* it has not begun */
 		if (x->subjects[i].path)
-			code = look(x, &x->subjects[i], &end, err);
-		if (i)
-			json_more(out, "with");
-		strbuf_add_char(out, '{');
-		if (!code)
-			add_subject(&x->subjects[i], end, out);
+			code = look(x, &x->subjects[i], &ends[i], err);
+		ends[i].raw = arena_copy(x->arena, ends[i].raw);
 	}
-	for (size_t i = 1; i < x->subjects_n; i++)
-		strbuf_add_char(out, '}');
 	if (!code)
-		code = replay_server_look(&x->server, x->result->tables.look, &x->tables, err);
-	add_world(plan, times, strbuf_slice(&x->tables), out);
-	strbuf_add_char(out, '}');
+		code = replay_server_look(&x->server, x->result->tables.look, &tables, err);
+	for (size_t i = 0; i < x->subjects_n && !code; i++) {
+		json_more(out, "with");
+		strbuf_add_char(out, '{');
+		if (json_find(ends[i], slice_str("status"), &member))
+			json_more_json(out, "status", member.raw);
+		if (x->subjects[i].of->run && json_find(ends[i], slice_str("output"), &member))
+			json_more_json(out, "output", member.raw);
+		if (!i) {
+			json_more(out, "happened");
+			mock_ledger(x->mock, out);
+		}
+		if (!i && tables.n)
+			json_more_json(out, "tables", strbuf_slice(&tables));
+	}
+	for (size_t i = 0; i <= x->subjects_n; i++)
+		strbuf_add_char(out, '}');
 	return code;
 }
 
-static enum hx_code compare(struct replay *x, const struct replay_plan *plan, struct hx_error *err)
+static enum hx_code compare(struct replay *x, struct hx_error *err)
 {
 	struct example_result differences = {0};
-	struct example expected = {.then_line = 1};
+	struct example real = {.then_line = 1};
+	struct json there;
 	enum hx_code code;
+	LOCAL_STRBUF(sight, TEXT_BYTES_MAX);
 
-	LOCAL_STRBUF(was, TEXT_BYTES_MAX);
-	LOCAL_STRBUF(is, TEXT_BYTES_MAX);
-	code = add_there(x, plan, &is, err);
-	if (code)
+	strbuf_add_char(&sight, '{');
+	code = add_sight(x, &sight, err);
+	if (code || !json_find(json_trust(strbuf_slice(&sight)), slice_str("with"), &there))
 		return code;
-	add_here(x, plan, json_trust(slice_str(x->result->end)), &was);
-	expected.then = json_trust(strbuf_slice(&was));
-	code = example_compare(&expected, strbuf_slice(&is), x->arena, &differences, err);
+	real.then = there;
+	code = example_compare(&real, slice_str(x->result->end), x->arena, &differences, err);
 	for (size_t i = 0; i < differences.differences_n; i++) {
 		const struct example_difference *d = &differences.differences[i];
 
-		strbuf_addf(&x->wrong, "%s: %s in memory, %s there; ", d->path, d->expected, d->was);
+		strbuf_addf(&x->wrong, "%s: %s in memory, %s there; ", d->path, d->was, d->expected);
 	}
 	return code;
 }
@@ -593,7 +534,7 @@ static void wait_for_answers(const struct replay *x)
 		nap(LOOK_MS);
 }
 
-static enum hx_code carry_out(struct replay *x, const struct replay_plan *plan, struct hx_error *err)
+static enum hx_code carry_out(struct replay *x, struct hx_error *err)
 {
 	const struct example *e = x->example;
 	enum hx_code code = HX_OK;
@@ -611,7 +552,7 @@ static enum hx_code carry_out(struct replay *x, const struct replay_plan *plan, 
 		skip_to_the_end(x);
 		wait_for_answers(x);
 	}
-	return code ? code : compare(x, plan, err);
+	return code ? code : compare(x, err);
 }
 
 /* Clicks that wait hear nothing any more when the server is gone. */
@@ -654,7 +595,6 @@ static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, st
 		return code;
 	strbuf_init(&x.seen, TEXT_BYTES_MAX);
 	strbuf_init(&x.wrong, TEXT_BYTES_MAX);
-	strbuf_init(&x.tables, TEXT_BYTES_MAX);
 	add_subjects(&x, plan->set);
 	plan->mock_url = mock_url(x.mock);
 	plan->result = result;
@@ -662,14 +602,13 @@ static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, st
 	if (!code)
 		code = client_init_own(&x.client, replay_server_url(&x.server), CALL_TIMEOUT_MS, err);
 	if (!code)
-		code = carry_out(&x, plan, err);
+		code = carry_out(&x, err);
 	replay_end(&x);
 	if (!code)
 		check_answers(&x);
 	result->real = arena_copy(arena, x.wrong.n ? strbuf_slice(&x.wrong) : slice_str("")).p;
 	strbuf_release(&x.seen);
 	strbuf_release(&x.wrong);
-	strbuf_release(&x.tables);
 	return code;
 }
 

@@ -53,6 +53,7 @@ static void read_returns(const struct reader *r, const struct json_node *node, c
 static const struct field tells_fields[] = {
 	{"workflow", FIELD_NAME(struct trial_service_said, tells)},
 	{"event", FIELD_NAME(struct trial_service_said, event)},
+	{"step", FIELD_NAME(struct trial_service_said, event)}, /* each kind has but one of them */
 	{0},
 };
 
@@ -232,6 +233,21 @@ static void fill_known(const struct definition_set *set, struct known *known)
 	}
 }
 
+/* A step is the only thing that can be told to an entity. */
+static void check_told(const struct reader *r, const struct trial_service_said *s, const struct definition_set *set)
+{
+	struct known known = {0};
+
+	for (size_t i = 0; i < set->n; i++) {
+		const struct workflow *w = strcmp(set->items[i]->name, s->tells) == 0 ? set->items[i]->entity : NULL;
+
+		for (size_t k = 0; w && k < w->steps_n && k < KNOWN_MAX; k++)
+			known.actions[k] = w->steps[k].step_key;
+		if (w)
+			user_rules_want(r, s->line, known.actions, "a step", slice_str(s->event ? s->event : ""));
+	}
+}
+
 void trial_world_check(const struct trial_world *world, const struct definition_set *set, struct findings *findings)
 {
 	struct reader r = {.findings = findings, .arena = findings->arena, .place = {.file = world->file}};
@@ -241,9 +257,11 @@ void trial_world_check(const struct trial_world *world, const struct definition_
 	for (size_t i = 0; i < world->services_n; i++) {
 		user_rules_want(&r, world->services[i].line, known.actions, "an action",
 				slice_str(world->services[i].name));
-		if (world->services[i].tells)
-			user_rules_want(&r, world->services[i].line, known.workflows, "a workflow",
-					slice_str(world->services[i].tells));
+		if (!world->services[i].tells)
+			continue;
+		user_rules_want(&r, world->services[i].line, known.workflows, "a workflow",
+				slice_str(world->services[i].tells));
+		check_told(&r, &world->services[i], set);
 	}
 	user_rules_check(&r, &world->rules, known.actions);
 	for (size_t i = 0; i < world->rules.n; i++)

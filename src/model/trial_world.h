@@ -50,7 +50,7 @@ struct trial_service_said {
 	bool voids;          /* a probe: what it says not_done of will not happen any more */
 	struct json returns; /* with done; .raw.p NULL: not said */
 	const char *tells;   /* a workflow: a hook of whose is called back once it is done; NULL: nobody */
-	const char *event;   /* what that signals; NULL: it starts the run */
+	const char *event;   /* what that signals; of an entity the step that it fires; NULL: it starts the run */
 };
 
 struct trial_world {

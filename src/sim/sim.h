@@ -47,7 +47,7 @@
 #include "task/group.h"
 #include "task/task.h"
 
-#define SIM_ACTORS_MAX 8
+#define SIM_ACTORS_MAX 10
 #define SIM_NODES_MAX 4
 #define SIM_SUBJECTS_MAX 4
 #define SIM_TASK_BYTES 2560

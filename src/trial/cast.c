@@ -73,10 +73,13 @@ static const struct action *action_of(const void *context, struct slice workflow
 
 /* ---- callers ---- */
 
-static bool offers(struct sim *sim, const struct trial_fire *fire)
+static bool offers(struct sim *sim, const struct trial_actor *a, const struct trial_fire *fire)
 {
 	struct unit_result result = trial_read_entity(sim, fire->member);
+	const char *step = fire->step->step_key;
 
+	if (a->hook != trial_awaits_hook(a->trial, fire->member, step) || !trial_is_told(sim, fire->member, step))
+		return false;
 	return slice_is(db_cell(&result.rows[0], 0, ENTITY_STATUS)->s, fire->step->status) &&
 	       (fire->machine == fire->member->machine || trial_is_put(sim));
 }
@@ -111,7 +114,7 @@ static bool may_click(const struct sim *sim, const struct trial_actor *a)
 {
 	const struct sim_actor *first = &sim->state.actors[a - a->trial->actors - (a->n ? 1 : 0)];
 
-	return trial_ledger(sim)->clicks < a->trial->clicks_max && !(a->n && first->state != SIM_ASKING);
+	return trial_ledger(sim)->clicks < a->trial->clicks_max && !(a->n && first->state != SIM_ASKING) && !a->hook;
 }
 
 /* Each fires once, and the first before the second. */
@@ -119,7 +122,7 @@ static bool may_fire(const struct sim *sim, const struct trial_actor *a)
 {
 	const struct trial_ledger *ledger = trial_ledger(sim);
 
-	return !ledger->fired[a->n] && (!a->n || ledger->fired[a->n - 1]);
+	return !ledger->fired[a->n] && (!a->n || a->hook || ledger->fired[a->n - 1]);
 }
 
 /* The how-manieth of those that are offered, clicks before fires; -1: there are not so many. NULL: how many there are. */
@@ -133,7 +136,7 @@ static int find_offer(struct sim *sim, const struct trial_actor *a, const unsign
 	for (size_t i = 0; i < t->clicks_n + t->fires_n; i++) {
 		bool open = i < t->clicks_n
 				    ? clicks && ledger->used[i] < t->clicks[i].max && is_open(sim, &t->clicks[i])
-				    : fires && offers(sim, &t->fires[i - t->clicks_n]);
+				    : fires && offers(sim, a, &t->fires[i - t->clicks_n]);
 
 		if (open && which && n == *which)
 			return (int)i;
@@ -580,7 +583,10 @@ static void add_actor(struct trial *t, enum trial_part part, unsigned n, unsigne
 
 	ASSERT(i < SIM_ACTORS_MAX);
 	*a = (struct trial_actor){.trial = t, .part = part, .n = n};
-	if (part == PART_CALLER || part == PART_DRIVER)
+	if (part == PART_CALLER && n == t->options->callers) {
+		a->hook = true;
+		snprintf(a->name, sizeof a->name, "hook");
+	} else if (part == PART_CALLER || part == PART_DRIVER)
 		snprintf(a->name, sizeof a->name, "%s-%u", names[part], n + 1);
 	else
 		snprintf(a->name, sizeof a->name, "%s", names[part]);
@@ -620,6 +626,11 @@ void trial_cast(struct trial *t)
 		add_actor(t, PART_DRIVER, i, i);
 	for (unsigned i = 0; i < callers && !(!is_entity && i == 2); i++)
 		add_actor(t, PART_CALLER, i, is_run && !is_entity ? nodes : i % nodes);
+	for (size_t i = 0; i < t->fires_n; i++)
+		if (trial_awaits_hook(t, t->fires[i].member, t->fires[i].step->step_key)) {
+			add_actor(t, PART_CALLER, callers, /* node= */ 0);
+			break;
+		}
 	if (is_entity || t->claim.queues_n || t->has_effects)
 		add_actor(t, PART_JANITOR, 0, nodes);
 	if (is_run && t->claim.queues_n)

@@ -523,9 +523,11 @@ size_t example_mocks(const struct definition_set *set, const struct trial_world 
 	ASSERT(mocks);
 	for (size_t i = 0; i < t->services_n; i++) {
 		const struct trial_service *s = &t->services[i];
+		const struct trial_machine *told = s->tells ? machine_of(t, s->tells) : NULL;
 
 		mocks[i] = (struct example_mock){s->action->name, s->repeats, s->dedupes, s->guesses,
-						 s->voids,        s->returns, s->tells,   s->event};
+						 s->voids,        s->returns, s->tells,   s->event,
+						 told && told->entity};
 	}
 	*ret_mocks = mocks;
 	return t->services_n;

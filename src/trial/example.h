@@ -80,9 +80,9 @@ struct example_subject {
 };
 
 struct example {
+	struct example_subject first; /* it stands first: a table reads both (example_file.c) */
 	const char *name;
 	size_t line;
-	struct example_subject first;
 	size_t services_n;
 	const struct example_service *services;
 	size_t whens_n;
@@ -152,6 +152,7 @@ struct example_mock {
 	bool dedupes, guesses, voids;
 	struct slice returns;
 	const char *tells, *event; /* as trial_service_said has them */
+	bool fires;                /* an entity is told */
 };
 size_t example_mocks(const struct definition_set *set, const struct trial_world *world, struct arena *arena,
 		     const struct example_mock **ret_mocks);

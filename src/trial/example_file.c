@@ -62,21 +62,17 @@ static void read_answers(const struct reader *r, const struct json_node *node, c
 }
 
 static void read_with(const struct reader *r, const struct json_node *node, const struct field *field, void *ret);
-#define FIELD_WITH(S, member) FIELD_OWN_AT(S, member, const struct example_subject *, read_with)
 
 /* clang-format off */
-static const struct field given_fields[] = {
-	{"input",    FIELD_JSON(struct example, first.input)},
-	{"status",   FIELD_NAME(struct example, first.status)},
-	{"services", FIELD_OWN(read_answers)},
-	{"with",     FIELD_WITH(struct example, first.with)},
-	{0}};
-
-static const struct field with_fields[] = {
-	{"workflow", FIELD_NAME(struct example_subject, workflow), .required = true},
+/* Of the first, whose services are those of all, the test itself names the workflow. */
+#define GIVEN FIELDS_HERE
+#define WITH 2u
+static const struct field subject_fields[] = {
+	{"workflow", .of = WITH, FIELD_NAME(struct example_subject, workflow), .required = true},
 	{"input",    FIELD_JSON(struct example_subject, input)},
 	{"status",   FIELD_NAME(struct example_subject, status)},
-	{"with",     FIELD_WITH(struct example_subject, with)},
+	{"services", .of = GIVEN, FIELD_OWN(read_answers)},
+	{"with",     FIELD_OWN_AT(struct example_subject, with, const struct example_subject *, read_with)},
 	{0}};
 
 static const struct field when_fields[] = {
@@ -106,7 +102,8 @@ static void read_with(const struct reader *r, const struct json_node *node, cons
 	if (!subject || !reader_object(r, node, field->name))
 		return;
 	subject->line = node->at.line;
-	fields_read(r, node, with_fields, subject);
+	fields_check(r, node, subject_fields, WITH, field_refuse);
+	fields_take(r, node, subject_fields, WITH, subject);
 	*(const struct example_subject **)ret = subject;
 }
 
@@ -166,7 +163,7 @@ static void read_then(const struct reader *r, const struct json_node *node, cons
 static const struct field example_fields[] = {
 	{"name",     FIELD_TEXT(struct example, name, EXAMPLE_TEXT_MAX), .required = true},
 	{"workflow", FIELD_NAME(struct example, first.workflow)},
-	{"given",    FIELD_PART(given_fields)},
+	{"given",    FIELD_PART(subject_fields)},
 	{"when",     FIELD_OWN(read_when)},
 	{"then",     FIELD_OWN(read_then), .required = true},
 	{0}};

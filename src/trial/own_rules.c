@@ -104,13 +104,16 @@ static void add_sql(struct sim *sim, const struct trial_member *m, struct strbuf
 	}
 }
 
-/* How often each action has happened; one that has not is not there, so that it counts as false. */
+/*
+ * How often each action has happened; one that has not is not there, so that it counts as false. m NULL: to all together, and of what is
+ * as good twice as once, whether.
+ */
 static void add_ledger(struct sim *sim, const struct trial_member *m, bool with_zeros, struct strbuf *out)
 {
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	const struct trial *t = trial_of(sim);
 
-	json_more(out, "ledger");
+	json_more(out, m ? "ledger" : "happened");
 	strbuf_add_char(out, '{');
 	for (size_t i = 0; i < t->services_n; i++) {
 		const char *name = t->services[i].action->name;
@@ -118,11 +121,13 @@ static void add_ledger(struct sim *sim, const struct trial_member *m, bool with_
 
 		for (unsigned e = 0; e < ledger->n; e++)
 			n += strcmp(t->callers[ledger->effects[e].caller].service->action->name, name) == 0 &&
-			     trial_member_of(sim, ledger->effects[e].subject) == m;
+			     (!m || trial_member_of(sim, ledger->effects[e].subject) == m);
+		if (!m && t->services[i].repeats)
+			n = n > 0;
 		if ((n || with_zeros) && is_first_of_name(t, i))
 			json_more_int(out, t->services[i].action->name, n);
 	}
-	if (t->has_sql)
+	if (m && t->has_sql)
 		add_sql(sim, m, out);
 	strbuf_add_char(out, '}');
 }
@@ -182,8 +187,10 @@ void trial_sight_of_all(struct sim *sim, struct strbuf *out)
 			json_more(out, "with");
 		strbuf_add_char(out, '{');
 		add_member(sim, &t->members[i], /* with_zeros= */ true, out);
-		if (!i)
-			add_tables(sim, out);
+		if (i)
+			continue;
+		add_ledger(sim, NULL, /* with_zeros= */ true, out);
+		add_tables(sim, out);
 	}
 	for (size_t i = 0; i < t->members_n; i++)
 		strbuf_add_char(out, '}');

@@ -94,12 +94,13 @@ struct trial_effect {
 struct trial_ledger {
 	unsigned char n, late_n, clicks;
 	unsigned char used[TRIAL_CLICKS_MAX];   /* of the clicks */
-	unsigned char fired[TRIAL_CALLERS_MAX]; /* by each caller: which of fires[], from 1 */
+	unsigned char fired[TRIAL_CALLERS_MAX + 1]; /* by each caller, and by a hook: which of fires[], from 1 */
 	struct trial_effect effects[TRIAL_EFFECTS_MAX];
 	struct trial_effect late[TRIAL_LATE_MAX];
 };
 _Static_assert(sizeof(struct trial_ledger) <= SIM_NOTES_BYTES, "the notes have room");
 
+/* A hook is a caller who fires what somebody is told to fire, and that alone. */
 enum trial_part { PART_CALLER, PART_DRIVER, PART_JANITOR, PART_WORKER, PART_DELIVERER, PART_OPERATOR };
 
 struct trial;
@@ -107,6 +108,7 @@ struct trial_actor {
 	struct trial *trial;
 	enum trial_part part;
 	unsigned n; /* of its part */
+	bool hook;
 	char name[24];
 };
 
@@ -228,7 +230,7 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name);
 size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX]);
 
-/* Would this service, or anybody in this world, call a hook of the member's: for the event, or (NULL) to start it? */
+/* Would this service, or anybody in this world, call a hook of the member's: for the event or the step, or (NULL) to start it? */
 bool trial_tells(const struct trial *t, const struct trial_service *s, const struct trial_member *m, const char *event);
 bool trial_awaits_hook(const struct trial *t, const struct trial_member *m, const char *event);
 /* Has it come to that a hook of this workflow was called (event NULL: to start it)? Yes, where nobody in this world would call it. */
@@ -328,7 +330,7 @@ void trial_break(struct sim *sim, enum trial_rule rule, const struct trial_calle
 void trial_check_own(struct sim *sim, bool quiet);
 /*
  * What a test sees, as JSON: status, doubt, steps, ledger, output of a run, tables; and with it, the same way, the next member. Zeros stand
- * there of what has not happened.
+ * there of what has not happened; `happened` is the ledger of all.
  */
 void trial_sight_of_all(struct sim *sim, struct strbuf *out);
 

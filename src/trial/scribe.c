@@ -30,6 +30,7 @@ struct scribe {
 	} calls[SIM_ACTORS_MAX];
 	const struct trial_service *last; /* whose call ended last; NULL: none has, or nothing has gone on since */
 	unsigned begun;                   /* members that have, a bit for each */
+	bool begins;                      /* one of them by itself */
 	bool full;                        /* there is more than a test has room for */
 };
 
@@ -188,8 +189,9 @@ static const char *told_by(const struct scribe *x, unsigned member, const char *
 static void note_start(struct scribe *x, unsigned member)
 {
 	const char *by = told_by(x, member, NULL);
-	bool first = !x->begun && !x->whens_n;
+	bool first = !x->begins && !x->whens_n;
 
+	x->begins |= first;
 	x->begun |= 1u << member;
 	if (by)
 		note_when(x, 0, "tell", slice_str(by), NULL, NULL);
@@ -232,8 +234,13 @@ static void note_click(struct scribe *x, struct sim *sim, unsigned actor)
 	} else {
 		const struct trial_fire *fire = &t->fires[trial_ledger(sim)->fired[t->actors[actor].n] - 1];
 		bool anyone = strcmp(fire->requester, "default") == 0;
+		unsigned m = (unsigned)(fire->member - t->members);
+		const char *by = told_by(x, m, fire->step->step_key);
 
-		note_when(x, (unsigned)(fire->member - t->members), "fire", slice_str(fire->step->step_key),
+		if (by)
+			note_when(x, 0, "tell", slice_str(by), NULL, NULL);
+		else
+			note_when(x, m, "fire", slice_str(fire->step->step_key),
 			  anyone ? NULL : "as", fire->requester);
 	}
 }

@@ -78,6 +78,8 @@ static void script_tell(struct trial *t, struct example_when *when, size_t i)
 		when->subject++;
 	if (!s || when->subject == t->members_n)
 		when->subject = 0; /* nobody: which is told when it comes to that */
+	else if (t->members[when->subject].machine->entity)
+		script_fire(t, when, s->event);
 	else if (s->event)
 		script_event(t, when, i, s->event);
 }
@@ -95,8 +97,9 @@ unsigned trial_script(struct trial *t, const struct example *example)
 	}
 	for (size_t i = 0; i < example->whens_n; i++) {
 		struct example_when *when = (struct example_when *)(uintptr_t)&example->whens[i];
+		size_t fires = t->fires_n;
 
-		t->places[i] = (unsigned char)(when->fire ? OF_A_FIRE | t->fires_n : t->clicks_n);
+		t->places[i] = (unsigned char)t->clicks_n;
 		if (when->tell)
 			script_tell(t, when, i);
 		else if (when->start)
@@ -107,6 +110,8 @@ unsigned trial_script(struct trial *t, const struct example *example)
 			script_event(t, when, i, when->event);
 		else if (!when->wait_ms && !when->land && !t->machine->batch)
 			script_click(t, when);
+		if (t->fires_n > fires)
+			t->places[i] = OF_A_FIRE | (unsigned char)fires;
 	}
 	return begins;
 }

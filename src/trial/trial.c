@@ -170,8 +170,8 @@ static void note_hooks(struct trial *t)
 		for (size_t k = 0; k < t->machines_n && t->services[i].tells; k++) {
 			struct trial_machine *m = &t->machines[k];
 
-			if ((!m->batch && has_action(m->of, &t->services[i])) ||
-			    (m->run && strcmp(m->of->name, t->services[i].tells) == 0))
+			if (!m->batch && (has_action(m->of, &t->services[i]) ||
+					  strcmp(m->of->name, t->services[i].tells) == 0))
 				m->meets |= bit;
 			bit <<= k + 1 == t->machines_n;
 		}

@@ -48,7 +48,19 @@ save_pair() { # name, files, world; how the twin is another
 	sed -e "$twin" "$name.test.json" >"$name.mended.test.json"
 }
 together=$root/examples/explore/together
-pairs=(shelf hook)
+pairs=(shelf hook fire)
+cat >parcel.json <<'END'
+{ "workflow": "parcel", "kind": "entity", "status_types": ["packed", "sending", "sent"], "initial_status": "packed",
+  "actions": { "Send": { "kind": "http", "url": "http://127.0.0.1:9/s", "effect": "keyed" } },
+  "steps": [ { "step_id": 1, "step_key": "send", "status": "packed", "successful_state": "sent", "action": "Send", "claim_state": ["sending", "packed"], "on_unknown": "hold" } ] }
+END
+fire_world() { printf '{ "services": { "%s": { "tells": { "workflow": "parcel", "step": "send" } } },
+  "rules": [ { "workflow": "order", "never": ".status == \\"CANCELLED\\" and .with.ledger.Send" } ] }' "$1"; }
+fire_world charge >fire.world.json
+fire_world release >fire.mended.world.json
+room
+(save_pair fire fire.world.json 's,/order\.json,/order.mended.json,; s,fire\.world,fire.mended.world,; s/"tell": "charge"/"tell": "release"/' \
+	"$together/order.json" parcel.json && replay fire fire) &
 room
 (save_pair shelf "$together/shelf.world.json" 's,/recount\.json,/recount.mended.json,' "$together/sale.json" "$together/recount.json" && replay shelf shelf) &
 (save_pair hook "$together/hook.world.json" 's,/order\.json,/order.mended.json,; s,hook\.world,hook.mended.world,; s/"tell": "charge"/"tell": "release"/' \

@@ -278,6 +278,20 @@ tells '"workflow": "fulfil", "event": "paid"' && exits 0 explore "$together/orde
 	tells '"event": "paid"' && exits 2 explore "$together/order.json" flows/fulfil.json --world world.json && complains '"workflow" is missing'
 result what_a_hook_signals
 rm flows/fulfil.json
+# A hook fires a step of an entity: nobody else does, and not before it was told.
+cat >flows/parcel.json <<'END'
+{ "workflow": "parcel", "kind": "entity", "status_types": ["packed", "sending", "sent"], "initial_status": "packed",
+  "actions": { "Send": { "kind": "http", "url": "http://127.0.0.1:9/s", "effect": "keyed" } },
+  "steps": [ { "step_id": 1, "step_key": "send", "status": "packed", "successful_state": "sent", "action": "Send", "claim_state": ["sending", "packed"], "on_unknown": "hold" } ] }
+END
+fires() { printf '{ "services": { "charge": { "tells": { "workflow": "parcel"%s } } }, "rules": [ { "workflow": "order", "never": "%s" } ] }' "$1" "$2" >world.json; }
+fires ', "step": "send"' '.with.workflow == \"parcel\" and .with.ledger.Send and (.ledger.charge | not)' && exits 0 explore "$together/order.json" flows/parcel.json --world world.json --mishaps 0 && says '3 scenarios' && says_like '^complete: ' &&
+	fires ', "step": "send"' '.status == \"CANCELLED\" and .with.ledger.Send' && exits 1 explore "$together/order.json" flows/parcel.json --world world.json --brief --save-test flows/fires.test.json &&
+	says "hook           fires send as default; e2 is packed" && says "hook           hears 200 OK" && exits 1 test flows/fires.test.json && jq -e '.tests[0].when == [{"cancel": true, "during": "charge"}, {"tell": "charge"}]' flows/fires.test.json >/dev/null &&
+	fires ', "step": "snd"' true && exits 2 explore "$together/order.json" flows/parcel.json --world world.json && complains 'did you mean "send"?' &&
+	fires '' true && exits 2 explore "$together/order.json" flows/parcel.json --world world.json && complains 'no definition has a step'
+result what_a_hook_fires
+rm flows/parcel.json flows/fires.test.json
 # Three in one world do what no two of them can do.
 cat >flows/three.json <<'END'
 { "workflow": "NAME", "kind": "run", "actions": { "mark": { "kind": "sql", "statements": [ { "name": "mark", "sql": "UPDATE marks SET n = n + 1, NAME = 1" } ] } },
