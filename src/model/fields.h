@@ -41,15 +41,22 @@ struct field;
 /* Reads what no kind is for. The node is never NULL; ret is the struct, or the member that the line names. */
 typedef void field_read_fn(const struct reader *r, const struct json_node *node, const struct field *field, void *ret);
 
+/* There are some three hundred, so that it has no gaps. */
 struct field {
 	const char *name; /* NULL: the end of the table */
-	enum field_kind kind;
-	size_t offset, size;
 	field_read_fn *own;
-	int64_t min, max;           /* of a number; max is also that of a text, in bytes */
-	const char *const *names;   /* of a choice */
-	const struct field *fields; /* of an object */
+	union {
+		const char *const *names;   /* of a choice */
+		const struct field *fields; /* of an object */
+	};
+	union {
+		int64_t min; /* of a number */
+		size_t size; /* of a choice: its member's */
+	};
+	int64_t max; /* of a number, or a text, in bytes */
 	unsigned of; /* the places that it belongs to, a bit each, where the table is for several; 0: to all */
+	unsigned short offset;
+	enum field_kind kind : 8;
 	bool required;
 };
 
