@@ -2,6 +2,9 @@
  * Suggestions that were tried: of the changes that might keep a rule, each is made in the definition as it was read, and everything is
  * explored again with it. Only what came out clean is told. What was changed is put back. All of them together have as many edges as the
  * first exploration was allowed: each its share of what those before it have left.
+ *
+ * They are tried, and told, in the order in which one would want them: what changes one word before what changes two; of these what costs
+ * nobody anything, before what the service has to keep, before what a person has to look at. Who was seen to the end comes before who was not.
  */
 #include <stdio.h>
 
@@ -116,6 +119,7 @@ static void try_change(const struct trial *t, const struct trial_caller *c, cons
 	struct places places;
 	struct kept kept;
 	char where[WORKFLOW_NAME_MAX + 20];
+	size_t at;
 
 	ASSERT(second);
 	find_places(c, &places);
@@ -132,7 +136,9 @@ static void try_change(const struct trial *t, const struct trial_caller *c, cons
 		return;
 	snprintf(where, sizeof where, "%s %s", change->of_action ? "action" : "step",
 		 change->of_action ? c->service->action->name : c->step);
-	report->suggestions[report->suggestions_n++] = (struct trial_suggestion){
+	for (at = report->suggestions_n++; at && second->complete && !report->suggestions[at - 1].complete; at--)
+		report->suggestions[at] = report->suggestions[at - 1];
+	report->suggestions[at] = (struct trial_suggestion){
 		.change = change->words,
 		.where = arena_copy(t->arena, slice_str(where)).p,
 		.file = c->of->file,
@@ -147,11 +153,11 @@ void trial_suggest(struct trial *t, const struct trial_story *story, trial_again
 		   struct trial_report *report)
 {
 	static const struct change changes[] = {
-		{"on_unknown: probe", "the probe tells the truth", false, UNKNOWN_PROBE, -1, false},
-		{"on_unknown: hold", NULL, false, UNKNOWN_HOLD, -1, false},
-		{"effect: keyed", "the service dedupes by Idempotency-Key", true, -1, EFFECT_KEYED, false},
-		{"effect: claimed, with on_unknown: hold", NULL, true, UNKNOWN_HOLD, EFFECT_CLAIMED, false},
 		{"on_5xx: unknown", NULL, false, -1, -1, true},
+		{"on_unknown: probe", "the probe tells the truth", false, UNKNOWN_PROBE, -1, false},
+		{"effect: keyed", "the service dedupes by Idempotency-Key", true, -1, EFFECT_KEYED, false},
+		{"on_unknown: hold", NULL, false, UNKNOWN_HOLD, -1, false},
+		{"effect: claimed, with on_unknown: hold", NULL, true, UNKNOWN_HOLD, EFFECT_CLAIMED, false},
 	};
 	const struct trial_caller *c = t->broken_caller >= 0 ? &t->callers[t->broken_caller] : NULL;
 	struct trying trying = {again, context, t->options->edges_max, sizeof changes / sizeof *changes};

@@ -34,8 +34,16 @@ exits 1 explore "$examples/cancel-race.json" --world "$examples/cancel-race.worl
 result a_cancel_that_races_completion
 
 exits 1 explore "$examples/double-charge.json" && says "tried: on_unknown: hold, step charge" &&
-	says "tried: effect: keyed, action charge" && says "explored again, 0 found, complete" && [ "$(grep -c ^tried: out)" -eq 2 ]
+	says "tried: effect: keyed, action charge" && says "explored again, 0 found, complete" && [ "$(grep -c ^tried: out)" -eq 2 ] &&
+	[ "$(grep ^tried: out | cut -d, -f1 | tr '\n' ';')" = "tried: effect: keyed;tried: on_unknown: hold;" ]
 result suggestions_that_were_tried
+# What one would want first stands first; what was not seen to its end last.
+sed 's/"claimed"/"claimed", "probe": "find"/; s/"actions": {/&\n "find": { "kind": "http", "url": "http:\/\/127.0.0.1:9\/f", "effect": "idempotent" },/' "$examples/double-charge.json" >flows/probed.json
+order() { grep ^tried: out | sed 's/, .*found, / /; s/;.*//' | tr '\n' ';'; }
+exits 1 explore flows/probed.json && [ "$(order)" = "tried: on_unknown: probe complete;tried: effect: keyed complete;tried: on_unknown: hold complete;" ] &&
+	exits 1 explore "$examples/claim-without-probe.json" --seconds 1 --mishaps 9 --crashes 9 --pauses 9 && [ "$(order)" = "tried: on_unknown: hold complete;tried: effect: keyed bounded;" ]
+result suggestions_in_their_order
+rm flows/probed.json
 sed 's/"on_unknown": "retry"/"on_unknown": "hold"/' "$examples/double-charge.json" >flows/held.json
 exits 0 explore flows/held.json && exits 1 explore "$examples/refund-before-void.json" --world "$examples/refund-before-void.world.json" &&
 	! says "tried: effect: keyed"
@@ -43,7 +51,7 @@ result what_is_suggested_helps_and_what_does_not_help_is_not
 
 exits 1 explore "$examples/claim-without-probe.json" --json && jq -e '.verdict == "found" and .found.rule == "once" and .found.step == "pay"
 	and .found.field == "on_unknown" and .found.line == 6 and .found.shortest and .found.mishaps == 1
-	and .tried[0].change == "on_unknown: hold" and .tried[0].found == 0 and ([.found.story[].who] | index("caller-2") and index("janitor")) and (.covered | length == 1)' <out >/dev/null
+	and .tried[0].change == "effect: keyed" and .tried[1].change == "on_unknown: hold" and .tried[0].found == 0 and ([.found.story[].who] | index("caller-2") and index("janitor")) and (.covered | length == 1)' <out >/dev/null
 result the_story_as_json
 
 exits 1 explore "$examples/claim-without-probe.json" --brief --sarif && jq -e '.version == "2.1.0" and (.runs[0].results | length == 1)
