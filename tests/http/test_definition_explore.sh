@@ -29,7 +29,7 @@ result what_is_not_valid_is_refused_for_that
 explore() { # name, query
 	curl -sS -o out -w '%{http_code}' -X POST "$HAPAX_SERVER/api/v1/definitions/$1/explore$2" >code 2>err
 }
-explore checkout '?for=20s' && got 200 '.verdict == "found" and .found.rule == "once" and (.found.story | length == 4) and .tried[0].change == "on_unknown: hold"' &&
+explore checkout '?for=20s' && got 200 '.verdict == "found" and .found.rule == "once" and (.found.story | length == 4) and .tried[0].change == "effect: keyed"' &&
 	jq '. + {"world": {"services": {"charge": {"dedupes": true}}}}' "$examples/double-charge.json" >own.json && put checkout '?explore=20s' own.json && got 200 '.version == 3' &&
 	explore checkout '' && got 200 '.verdict == "complete" and (has("found") | not)' &&
 	jq '.world.services = {"chrge": {}}' own.json >wrong.json && put checkout '' wrong.json && got 422 '.findings[0].text | contains("did you mean \"charge\"?")' &&
