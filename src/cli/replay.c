@@ -26,6 +26,7 @@
 #define WAIT_REAL_MS 10000 /* no longer wait than this is carried out there */
 #define ROUNDS_MAX 100
 #define CALL_TIMEOUT_MS 60000
+#define BALANCE 1000 /* enough */
 #define NAMES "e" /* of entities, and keys of runs: with their number */
 #define TEXT_BYTES_MAX (2u << 20)
 
@@ -271,6 +272,12 @@ static void address_click(const struct replay *x, const struct example_when *whe
 	} else if (decided) {
 		c->path = text_printf(x->arena, "%s/approvals/%s", s->path, decided);
 		c->body = slice_str(when->approve ? "{\"decision\":\"approve\"}" : "{\"decision\":\"reject\"}");
+	} else if (when->credit) {
+		c->path = "/api/v1/accounts/account/credit";
+		c->body = slice_str(text_printf(x->arena, "{\"amount\":%lld,\"key\":\"paid-%zu\"}",
+						(long long)when->credit, x->clickers_n));
+	} else if (when->accept >= 0) {
+		c->path = text_printf(x->arena, "%s/items/%d/accept", s->path, (int)when->accept);
 	} else {
 		c->path = text_printf(x->arena, "%s/cancel", s->path);
 	}
@@ -303,7 +310,9 @@ static enum hx_code begin_run(struct replay *x, struct replayed *s, const char *
 static enum hx_code begin_batch(struct replay *x, struct replayed *s, const char *input, struct hx_error *err)
 {
 	struct json answer;
-	enum hx_code code = ask(x, "POST", "/api/v1/accounts", slice_str("{\"id\":\"account\",\"balance\":1000}"),
+	long long balance = s->said->balance ? (long long)s->said->balance : BALANCE;
+	enum hx_code code = ask(x, "POST", "/api/v1/accounts",
+				slice_str(text_printf(x->arena, "{\"id\":\"account\",\"balance\":%lld}", balance)),
 				&answer, err);
 
 	if (!code)

@@ -1,14 +1,15 @@
 /*
- * Batches in a trial: two items that cost 1 each, an account with enough for both, and callers who cancel at any moment.
+ * Batches in a trial: two items that cost 1 each, an account with enough for both, or for one; and callers, each of whom cancels, accepts
+ * an item that has succeeded, or pays in where the account has run dry.
  *
  * What a cancelled item has left outside is there until a cleanup comes after it; a key that was voided does nothing any more.
  */
-#include "flow/account.h"
+#include <stdio.h>
+
 #include "flow/batch_item.h"
 #include "trial/parts.h"
 
 #define ITEMS 2
-#define OPENING "5"
 
 /* clang-format off */
 
@@ -17,15 +18,17 @@ DB_STMT(setup_batch, "trial_setup_batch", "t", "",
 	" VALUES (1, 'default', ?1, 1, 'caller', 2, 2, hx_now_ms(), hx_now_ms(), hx_now_ms())");
 DB_STMT(setup_item, "trial_setup_item", "it", "", "INSERT INTO hx_batch_item (batch, n, input, cost) VALUES (1, ?1, ?2, 1)");
 
-const struct db_stmt trial_batch = {.name = "trial_batch", .in = "", .out = "tiii",
-	.sql = "SELECT s.status, b.unknown, b.charged, b.refunded FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"};
+const struct db_stmt trial_batch = {.name = "trial_batch", .in = "", .out = "tiiii",
+	.sql = "SELECT s.status, b.unknown, b.charged, b.refunded, coalesce(b.needs > a.balance, 0)"
+	       " FROM hx_batch b JOIN hx_subject s ON s.id = b.subject JOIN hx_account a ON a.subject = b.account"};
 const struct db_stmt trial_items = {.name = "trial_items", .in = "", .out = "itti",
 	.sql = "SELECT n, status, coalesce(decision, ''), charged FROM hx_batch_item ORDER BY n"};
 const struct db_stmt trial_due_batches = {.name = "trial_due_batches", .in = "", .out = "i",
 	.sql = "SELECT b.subject FROM hx_batch b JOIN hx_subject s ON s.id = b.subject"
 	       " WHERE b.due_at <= hx_now_ms() OR (s.owner IS NOT NULL AND s.until <= hx_now_ms())"};
 DB_STMT(money, "trial_money", "", "ii",
-	"SELECT a.balance <> (SELECT sum(amount) FROM hx_ledger) OR a.balance <> " OPENING " - b.charged + b.refunded,"
+	"SELECT a.balance <> (SELECT sum(amount) FROM hx_ledger) OR a.balance <> b.refunded - b.charged"
+	" + (SELECT sum(amount) FROM hx_ledger WHERE reason IN ('opening', 'credit')),"
 	" b.charged <> (SELECT sum(charged) FROM hx_batch_item)"
 	" OR b.refunded <> (SELECT coalesce(sum(charged), 0) FROM hx_batch_item WHERE decision = 'cancelled')"
 	" FROM hx_batch b JOIN hx_account a ON a.subject = b.account");
@@ -58,13 +61,72 @@ void trial_batch_setup(struct sim *sim)
 
 	t->batch_policy = (struct batch_policy){.lease_ms = 60000, .machine_of = batch_machine_of, .context = t};
 	unit_init(&unit, stamp.op);
-	account_create(&unit, &stamp, slice_str("default"), slice_str("account"), /* subject= */ 2, OPENING[0] - '0');
+	account_create(&unit, &stamp, slice_str("default"), slice_str("account"), /* subject= */ 2,
+		       t->members[0].balance);
 	(void)sim_run_unit(sim, &unit); /* what fails is a violation */
 	unit_init(&unit, /* op= */ 0);
 	UNIT_ADD(&unit, UNIT_ANY, &setup_batch, db_str(t->machine->of->name));
 	for (int64_t n = 0; n < ITEMS; n++)
 		UNIT_ADD(&unit, UNIT_ANY, &setup_item, db_int(n), db_text(t->members[0].input));
 	(void)sim_run_unit(sim, &unit);
+}
+
+/* ---- callers ---- */
+
+static bool offers(struct sim *sim, const struct db_rows *is, const struct db_rows *items, enum trial_batch_act act)
+{
+	const struct trial *t = trial_of(sim);
+	const struct trial_ledger *ledger = trial_ledger(sim);
+	struct slice status = db_cell(is, 0, 0)->s;
+	bool dry = t->members[0].balance < TRIAL_BALANCE, waits = slice_is(status, BATCH_OUT_OF_CREDIT);
+	size_t n = act - BATCH_ACCEPTS;
+
+	/* Of an account that runs dry: what is done before that is done where there is enough. */
+	if (ways_is_terminal(&batch_ways, status) || (dry && !waits && !ledger->clicks))
+		return false;
+	if (act == BATCH_CANCELS)
+		return ledger->used[act] < (dry ? 1 : t->options->callers);
+	if (act == BATCH_PAYS)
+		return !ledger->used[act] && waits;
+	/* Items are alike, what is accepted has its money already, and after a cancel nothing is. */
+	return n == 0 && !ledger->clicks && slice_is(db_cell(items, n, 1)->s, ITEM_SUCCEEDED) &&
+	       !db_cell(items, n, 2)->s.n;
+}
+
+unsigned trial_batch_offers(struct sim *sim, const unsigned *which, enum trial_batch_act *ret_act)
+{
+	struct unit_result is = trial_ask(sim, &trial_batch), items = trial_ask(sim, &trial_items);
+	unsigned n = 0;
+
+	for (unsigned act = 0; act < BATCH_ACTS; act++) {
+		if (!offers(sim, &is.rows[0], &items.rows[0], act))
+			continue;
+		if (which && n == *which)
+			*ret_act = act;
+		n++;
+	}
+	return n;
+}
+
+void trial_batch_init(union sim_task *task, struct trial *t, enum trial_batch_act act, struct arena *texts)
+{
+	struct batch_verb_request *accept = &t->accepts[act == BATCH_ACCEPTS + 1];
+
+	if (act == BATCH_CANCELS) {
+		trial_tenure_init(task, t, /* cancels= */ true, texts);
+	} else if (act == BATCH_PAYS) {
+		snprintf(t->credit_key, sizeof t->credit_key, "paid-%u", trial_ledger(t->sim)->used[act]);
+		t->credit = (struct account_credit_request){slice_str("default"), slice_str("account"),
+							    slice_str(t->credit_key), t->pays};
+		account_credit_init((struct account_credit *)task, &t->credit);
+	} else {
+		*accept = (struct batch_verb_request){.kind = BATCH_ACCEPT,
+						      .workspace = slice_str("default"),
+						      .subject = TRIAL_SUBJECT,
+						      .n = act - BATCH_ACCEPTS,
+						      .policy = &t->batch_policy};
+		batch_verb_init((struct batch_verb *)task, accept, texts);
+	}
 }
 
 /* ---- what must hold ---- */
@@ -114,12 +176,14 @@ void trial_batch_quiet(struct sim *sim)
 	struct unit_result is = trial_ask(sim, &trial_batch), items = trial_ask(sim, &trial_items);
 	struct slice status = db_cell(&is.rows[0], 0, 0)->s;
 
-	if (!ways_is_terminal(&batch_ways, status))
+	if (!ways_is_terminal(&batch_ways, status) && !db_cell(&is.rows[0], 0, 4)->i) /* which waits for money */
 		trial_break(sim, RULE_STUCK, NULL, "the batch stays %.*s for ever", SLICE_ARGS(status));
 	for (size_t i = 0; i < items.rows[0].n; i++) {
 		const struct trial_caller *c = left_by(sim, db_cell(&items.rows[0], i, 0)->i);
 
 		if (c)
 			check_item(sim, &items.rows[0], i, c);
+		else if (slice_is(db_cell(&items.rows[0], i, 2)->s, ITEM_ACCEPTED))
+			trial_break(sim, RULE_UNDONE, NULL, "item %zu was accepted, and nothing of it is there", i);
 	}
 }

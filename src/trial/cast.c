@@ -147,23 +147,15 @@ static int find_offer(struct sim *sim, const struct trial_actor *a, const unsign
 	return -1;
 }
 
-static bool batch_is_over(struct sim *sim)
-{
-	struct unit_result result = trial_ask(sim, &trial_batch);
-
-	return ways_is_terminal(&batch_ways, db_cell(&result.rows[0], 0, 0)->s);
-}
-
 static unsigned offers_n(struct sim *sim, const struct trial_actor *a)
 {
 	struct trial *t = trial_of(sim);
-	const struct trial_ledger *ledger = trial_ledger(sim);
 	unsigned n = 0;
 
 	if (t->scripted)
 		return 0;
 	if (t->machine->batch)
-		return !ledger->used[a->n] && (!a->n || ledger->used[a->n - 1]) && !batch_is_over(sim);
+		return may_fire(sim, a) ? trial_batch_offers(sim, /* which= */ NULL, NULL) : 0;
 	(void)find_offer(sim, a, /* which= */ NULL, &n);
 	return n;
 }
@@ -172,16 +164,22 @@ static void init_caller(union sim_task *task, struct trial_actor *a, struct aren
 {
 	struct trial *t = a->trial;
 	struct trial_ledger *ledger = trial_ledger(t->sim);
+	enum trial_batch_act act = BATCH_CANCELS;
 	int i = t->machine->batch ? 0
 		: t->scripted     ? trial_scripted(t, t->sim->chosen)
 				  : find_offer(t->sim, a, &t->sim->chosen, /* ret_n= */ NULL);
 	int fire = i - (int)t->clicks_n;
 
 	ASSERT(i >= 0);
+	if (t->machine->batch && t->scripted)
+		act = t->places[t->sim->chosen];
+	else if (t->machine->batch)
+		(void)trial_batch_offers(t->sim, &t->sim->chosen, &act);
 	ledger->clicks++;
 	if (t->machine->batch) {
-		ledger->used[a->n] = 1;
-		trial_tenure_init(task, t, /* cancels= */ true, texts);
+		ledger->used[act]++;
+		ledger->fired[a->n] = (unsigned char)(1 + act);
+		trial_batch_init(task, t, act, texts);
 	} else if (fire < 0) {
 		ledger->used[i]++;
 		run_verb_init((struct run_verb *)task, &t->clicks[i].rq, texts);

@@ -466,7 +466,8 @@ static size_t fill_members(const struct trial *t, const struct example *e, struc
 					      .input = s->input.raw.p ? s->input.raw : slice_str("{}"),
 					      .start = !machine->entity ? NULL
 						       : s->status      ? s->status
-									: machine->of->entity->initial_status};
+									: machine->of->entity->initial_status,
+					      .balance = s->balance ? s->balance : TRIAL_BALANCE};
 	}
 	return n;
 }

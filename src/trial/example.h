@@ -28,6 +28,7 @@
 #define EXAMPLE_PATHS_MAX 32 /* definitions of one file */
 #define EXAMPLE_TEXT_MAX 200
 #define EXAMPLE_DIFFERENCES_MAX 16
+#define EXAMPLE_MONEY_MAX 1000000
 #define EXAMPLE_SUBJECTS_MAX TRIAL_MEMBERS_MAX
 
 /*
@@ -52,12 +53,14 @@ struct example_service {
 	unsigned char outcomes[EXAMPLE_OUTCOMES_MAX];
 };
 
-/* One of the first nine. */
+/* One of the first eleven. */
 struct example_when {
 	const char *fire, *event, *approve, *reject;
 	const char *start; /* as `of`: this run begins */
 	const char *tell;  /* this action's service, which has done it, calls its hook */
 	bool cancel;
+	int64_t credit; /* so much is paid in; 0: it is not that */
+	int64_t accept; /* this item of a batch; -1: it is not that */
 	int64_t wait_ms;
 	const char *land;        /* what this action's service was asked for, and is late with, happens now */
 	const char *during;      /* it is done while a call of this action is under way; NULL: where nothing goes on */
@@ -75,6 +78,7 @@ struct example_subject {
 	const char *workflow; /* NULL: that of the first definition */
 	const char *status;   /* of the entity; NULL: its initial one */
 	struct json input;
+	int64_t balance;                    /* of the account of a batch; 0: enough */
 	const struct example_subject *with; /* the next; NULL: none */
 	size_t line;
 };

@@ -71,6 +71,7 @@ static const struct field subject_fields[] = {
 	{"workflow", .of = WITH, FIELD_NAME(struct example_subject, workflow), .required = true},
 	{"input",    FIELD_JSON(struct example_subject, input)},
 	{"status",   FIELD_NAME(struct example_subject, status)},
+	{"balance",  .of = GIVEN, FIELD_INT(struct example_subject, balance, 1, EXAMPLE_MONEY_MAX)},
 	{"services", .of = GIVEN, FIELD_OWN(read_answers)},
 	{"with",     FIELD_OWN_AT(struct example_subject, with, const struct example_subject *, read_with)},
 	{0}};
@@ -84,6 +85,8 @@ static const struct field when_fields[] = {
 	{"approve", FIELD_NAME(struct example_when, approve)},
 	{"reject",  FIELD_NAME(struct example_when, reject)},
 	{"cancel",  FIELD_BOOL(struct example_when, cancel)},
+	{"credit",  FIELD_INT(struct example_when, credit, 1, EXAMPLE_MONEY_MAX)},
+	{"accept",  FIELD_INT(struct example_when, accept, 0, 1)},
 	{"wait",    FIELD_DURATION(struct example_when, wait_ms)},
 	{"land",    FIELD_NAME(struct example_when, land)},
 	{"during",  FIELD_NAME(struct example_when, during)},
@@ -122,14 +125,15 @@ static void read_when(const struct reader *r, const struct json_node *node, cons
 
 		if (!reader_object(r, member, "what is done"))
 			continue;
-		*w = (struct example_when){.line = member->at.line};
+		*w = (struct example_when){.line = member->at.line, .accept = -1};
 		fields_read(r, member, when_fields, w);
 		said = (w->fire != NULL) + (w->event != NULL) + (w->approve != NULL) + (w->reject != NULL) + w->cancel +
-		       (w->wait_ms > 0) + (w->land != NULL) + (w->start != NULL) + (w->tell != NULL);
+		       (w->wait_ms > 0) + (w->land != NULL) + (w->start != NULL) + (w->tell != NULL) +
+		       (w->credit > 0) + (w->accept >= 0);
 		if (said != 1)
 			reader_report(
 				r, member->at.line, "when",
-				"it is one of fire, event, approve, reject, cancel, wait, land, start and tell");
+				"it is one of fire, event, approve, reject, cancel, wait, land, start, tell, credit and accept");
 		if (w->during && w->wait_ms)
 			reader_report(r, member->at.line, "when",
 				      "nobody waits during a call: it waits for its answer");
@@ -283,7 +287,9 @@ static void check_status(const struct reader *r, const struct example_subject *s
 		add_name(&statuses, d->entity->statuses[i]);
 	if (subject->status && d->entity)
 		user_rules_want(r, subject->line, statuses.list, "the status", slice_str(subject->status));
-	else if (subject->status)
+	if (subject->balance && !d->batch)
+		reader_report(r, subject->line, "given", "a balance is for a batch");
+	if (subject->status && !d->entity)
 		reader_report(r, subject->line, "given", "a %s begins PENDING: status is for an entity",
 			      d->run ? "run" : "batch");
 }
@@ -307,8 +313,9 @@ static void check_when_of_run(const struct reader *r, const struct example_when 
 
 	add_steps(d, &events, /* events= */ true);
 	add_steps(d, &approvals, /* events= */ false);
-	if (w->fire)
-		reader_report(r, w->line, "when", "a run is not fired: it begins by itself");
+	if (w->fire || w->credit || w->accept >= 0)
+		reader_report(r, w->line, "when",
+			      w->fire ? "a run is not fired: it begins by itself" : "credit and accept are for a batch");
 	if (w->event)
 		user_rules_want(r, w->line, events.list, "the event", slice_str(w->event));
 	if (decided)
@@ -356,8 +363,8 @@ static void check_when(const struct reader *r, const struct definition *d, const
 		check_when_of_entity(r, w, d->entity);
 	else if (!w->start && d->run)
 		check_when_of_run(r, w, d->run);
-	else if (d->batch && !w->cancel)
-		reader_report(r, w->line, "when", "what is done to a batch is cancel, wait or land");
+	else if (d->batch && !w->cancel && !w->credit && w->accept < 0)
+		reader_report(r, w->line, "when", "what is done to a batch is cancel, credit, accept, wait or land");
 }
 
 static void check_subjects(const struct reader *r, const struct definition_set *set, const struct example *e)

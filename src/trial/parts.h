@@ -1,7 +1,9 @@
 /* For the files of a trial alone. */
 #pragma once
 
+#include "flow/account.h"
 #include "flow/batch.h"
+#include "flow/batch_verb.h"
 #include "flow/entity_orphans.h"
 #include "flow/entity_step.h"
 #include "flow/janitor.h"
@@ -66,6 +68,7 @@ struct trial_member {
 	const struct trial_machine *machine;
 	struct slice input;
 	const char *start; /* of an entity: its status */
+	int64_t balance;   /* of the account of a batch */
 	struct entity_ref ref;
 };
 
@@ -148,6 +151,10 @@ struct trial {
 	struct job_claim_request claim;
 	struct run_policy policy;
 	struct batch_policy batch_policy;
+	struct account_credit_request credit;
+	struct batch_verb_request accepts[2];
+	char credit_key[12];
+	int64_t pays; /* whoever pays in, so much */
 	struct step_request recover;
 	struct schedule_policy slots;
 	struct run_verb_request slot_cancel;
@@ -300,6 +307,12 @@ bool trial_tables_put(const struct trial_member *m, struct strbuf *out);
 const struct trial_member *trial_member_of(struct sim *sim, int64_t subject);
 
 /* batches.c */
+enum trial_batch_act { BATCH_CANCELS, BATCH_PAYS, BATCH_ACCEPTS, BATCH_ACTS = BATCH_ACCEPTS + 2 };
+#define TRIAL_BALANCE 5 /* enough */
+#define TRIAL_PAYS 10
+/* What callers could do now, how many; which: the how-manieth is *ret_act. NULL: of none. */
+unsigned trial_batch_offers(struct sim *sim, const unsigned *which, enum trial_batch_act *ret_act);
+void trial_batch_init(union sim_task *task, struct trial *trial, enum trial_batch_act act, struct arena *texts);
 extern const struct db_stmt trial_batch, trial_items, trial_due_batches, trial_hash_batch, trial_hash_items;
 void trial_batch_setup(struct sim *sim);
 void trial_batch_check(struct sim *sim);

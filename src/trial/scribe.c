@@ -133,7 +133,10 @@ static const struct trial_service *under_way(const struct scribe *x)
 
 static void note_start(struct scribe *x, unsigned member);
 
-/* member: to whom it is done, who has begun then; or, at a start, who begins by it. */
+/*
+ * member: to whom it is done, who has begun then; or, at a start, who begins by it. Without a value it is `of`, where that is of nothing more,
+ * or true.
+ */
 static void note_when(struct scribe *x, unsigned member, const char *name, struct slice value, const char *more,
 		      const char *of)
 {
@@ -153,7 +156,7 @@ static void note_when(struct scribe *x, unsigned member, const char *name, struc
 	else if (value.p)
 		json_quote(value, &x->whens);
 	else
-		strbuf_add_str(&x->whens, "true");
+		strbuf_add_str(&x->whens, of ? of : "true");
 	if (member && !starts) {
 		strbuf_add_str(&x->whens, ", \"of\": ");
 		add_name(x, member, &x->whens);
@@ -230,7 +233,11 @@ static void note_click(struct scribe *x, struct sim *sim, unsigned actor)
 			return;
 		}
 	if (t->machine->batch) {
-		note_when(x, 0, "cancel", slice_of(NULL, 0), NULL, NULL);
+		static const char *const acts[BATCH_ACTS] = {"cancel", "credit", "accept", "accept"};
+		static const char *const values[BATCH_ACTS] = {NULL, "10", "0", "1"};
+		unsigned act = trial_ledger(sim)->fired[t->actors[actor].n] - 1u;
+
+		note_when(x, 0, acts[act], slice_of(NULL, 0), NULL, values[act]);
 	} else {
 		const struct trial_fire *fire = &t->fires[trial_ledger(sim)->fired[t->actors[actor].n] - 1];
 		bool anyone = strcmp(fire->requester, "default") == 0;
@@ -344,6 +351,8 @@ static void add_subject(const struct scribe *x, unsigned i, struct strbuf *out)
 		strbuf_add_str(out, ", ");
 	}
 	strbuf_addf(out, "\"input\": %.*s", SLICE_ARGS(m->input));
+	if (m->machine->batch && m->balance < TRIAL_BALANCE)
+		strbuf_addf(out, ", \"balance\": %lld", (long long)m->balance);
 	if (++i == x->t->members_n)
 		return;
 	strbuf_add_str(out, ", \"with\": { \"workflow\": ");

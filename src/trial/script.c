@@ -61,6 +61,14 @@ static void script_click(struct trial *t, const struct example_when *when)
 				: "cancels the run");
 }
 
+static void script_act(struct trial *t, const struct example_when *when, size_t i)
+{
+	t->places[i] = (unsigned char)(when->credit  ? BATCH_PAYS
+				       : when->cancel ? BATCH_CANCELS
+						      : BATCH_ACCEPTS + (unsigned)when->accept);
+	t->pays = when->credit ? when->credit : t->pays;
+}
+
 const struct trial_service *trial_teller_of(const struct trial *t, const char *action)
 {
 	for (size_t i = 0; i < t->services_n; i++)
@@ -108,7 +116,9 @@ unsigned trial_script(struct trial *t, const struct example *example)
 			script_fire(t, when, when->fire);
 		else if (when->event)
 			script_event(t, when, i, when->event);
-		else if (!when->wait_ms && !when->land && !t->machine->batch)
+		else if (t->machine->batch)
+			script_act(t, when, i);
+		else if (!when->wait_ms && !when->land)
 			script_click(t, when);
 		if (t->fires_n > fires)
 			t->places[i] = OF_A_FIRE | (unsigned char)fires;

@@ -103,11 +103,13 @@ static void add_part(struct trial *t, struct parts *parts, struct part part)
 	for (size_t i = 0; i < part.n && n < sizeof name; i++) {
 		const struct trial_member *m = &part.members[i];
 		const struct trial_world *world = inputs_of(t, m->machine->of);
-		char more[40] = "";
+		char more[60] = "";
 
 		for (size_t k = 0; k < world->inputs_n && world->inputs_n > 1; k++)
 			if (m->input.p == world->inputs[k].raw.p)
 				snprintf(more, sizeof more, ", input %zu", k + 1);
+		if (m->balance == 1)
+			snprintf(more + strlen(more), sizeof more - strlen(more), ", an account that runs dry");
 		n += (size_t)snprintf(name + n, sizeof name - n, "%s%s%s%s%s", i ? " + " : "", m->machine->of->name,
 				      m->start ? " from " : "", m->start ? m->start : "", more);
 	}
@@ -121,7 +123,11 @@ static void add_alone(struct trial *t, struct parts *parts, const struct trial_m
 	const struct trial_world *world = inputs_of(t, m->of);
 	struct slice given = world->inputs_n ? world->inputs[input].raw : slice_str("{}");
 
-	add_part(t, parts, (struct part){.n = 1, .members = {{.machine = m, .input = given, .start = start}}});
+	/* A batch also with too little for its second item. */
+	for (int64_t balance = TRIAL_BALANCE; balance > 0; balance -= m->batch ? TRIAL_BALANCE - 1 : TRIAL_BALANCE)
+		add_part(t, parts,
+			 (struct part){.n = 1,
+				       .members = {{.machine = m, .input = given, .start = start, .balance = balance}}});
 }
 
 static bool starts_something(const struct workflow *w, const char *status)
@@ -523,6 +529,7 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 	ASSERT(t);
 	t->arena = arena;
 	t->world = world;
+	t->pays = TRIAL_PAYS;
 	t->options = options;
 	add_own(t, &world->rules);
 	t->user = user;

@@ -99,6 +99,11 @@ echo '{ "tests": [ { "name": "heard", "when": [ { "cancel": true, "answer": "ALR
   { "name": "refused", "given": { "services": { "charge": "rejected" } }, "then": { "status": "FAILED" } } ] }' >flows/shop.test.json
 exits 0 test flows/shop.test.json --server --json && jq -e '[.files[0].tests[].real] == ["the same end", "the same end"]' <out >/dev/null
 result what_callers_hear_is_compared
+cp "$root/examples/explore/late-item.mended.json" flows/shop.json
+echo '{ "tests": [ { "name": "paid", "given": { "balance": 1 }, "when": [ { "credit": 3, "answer": "OK" } ], "then": { "status": "COMPLETED", "ledger": { "draw": 2 } } },
+  { "name": "kept", "given": { "balance": 1 }, "when": [ { "accept": 0, "answer": "OK" }, { "accept": 1, "answer": "WRONG_STATUS" }, { "cancel": true } ], "then": { "status": "CANCELLED", "ledger": { "delete": 0 } } } ] }' >flows/shop.test.json
+exits 0 test flows/shop.test.json --server && [ "$(grep -c '^  on a real server: the same end' out)" -eq 2 ]
+result an_account_that_runs_dry
 # What is otherwise there is seen: this definition takes for done what the mock says has failed, and tests in memory have no statuses.
 sed 's/"effect": "keyed"/&, "outcomes": { "429": "done" }/' "$root/examples/explore/double-charge.mended.json" >flows/shop.json
 echo '{ "tests": [ { "name": "fails", "given": { "services": { "charge": "failed" } }, "then": { "status": "FAILED" } } ] }' >flows/shop.test.json

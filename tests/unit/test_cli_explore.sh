@@ -388,6 +388,15 @@ exits 1 explore "$examples/late-item.json" --brief && says "found: undone: item 
 	says_like 'late-item.json:[0-9]+: workflow thumbnails, step item, void: ' && says "cancels the batch" &&
 	says "item 0 is cancelled, and what it was charged is given back" && exits 0 explore "$examples/late-item.mended.json" --mishaps 1 && says_like '^complete: '
 result an_item_after_its_refund
+# The account runs dry: nobody has to pay, and it waits for whoever does.
+echo '{ "rules": [ { "ends": ".status != \"OUT_OF_CREDIT\"" } ] }' >world.json
+exits 1 explore "$examples/late-item.mended.json" --world world.json --brief --save-test flows/dry.test.json && says "an account that runs dry, 0 mishaps" && says "the batch is OUT_OF_CREDIT" &&
+	jq -e '.tests[0].given.balance == 1' flows/dry.test.json >/dev/null && exits 1 test flows/dry.test.json
+result an_account_that_runs_dry
+echo '{ "rules": [ { "never": ".ledger.draw > 1 and .status == \"RUNNING\" and .doubt" }, { "sometimes": ".status == \"CANCELLED\" and .ledger.draw and (.ledger.delete | not)" } ] }' >world.json
+exits 0 explore "$examples/late-item.mended.json" --world world.json --mishaps 0 && says_like '^complete: '
+result an_item_that_is_accepted
+rm flows/dry.test.json
 sed 's/"effect": "keyed"/"effect": "claimed"/; s/"cleanup_action"/"on_unknown": "retry", &/' "$examples/late-item.mended.json" >flows/twice.json
 exits 1 explore flows/twice.json --brief && says "found: once: draw has happened twice for one decision, step item" && says_like 'flows/twice.json:[0-9]+: .*on_unknown: retry'
 result an_item_that_is_done_twice

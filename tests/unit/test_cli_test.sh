@@ -98,6 +98,16 @@ cat >flows/batch.test.json <<END
 END
 exits 0 test flows/batch.test.json && says "2 tests, 0 failed"
 result batches
+cat >flows/dry.test.json <<END
+{ "definitions": ["$root/examples/explore/late-item.mended.json"],
+  "tests": [
+    { "name": "nobody pays", "given": { "balance": 1 }, "then": { "status": "OUT_OF_CREDIT", "ledger": { "draw": 1 } } },
+    { "name": "paid", "given": { "balance": 1 }, "when": [ { "credit": 3, "answer": "OK" } ], "then": { "status": "COMPLETED", "ledger": { "draw": 2 } } },
+    { "name": "kept", "given": { "balance": 1 }, "when": [ { "accept": 0, "answer": "OK" }, { "accept": 1, "answer": "WRONG_STATUS" }, { "cancel": true } ], "then": { "status": "CANCELLED", "ledger": { "draw": 1, "delete": 0 } } },
+    { "name": "not kept", "given": { "balance": 1 }, "when": [ { "cancel": true } ], "then": { "status": "CANCELLED", "ledger": { "draw": 1, "delete": 1 } } } ] }
+END
+exits 0 test flows/dry.test.json && says "4 tests, 0 failed"
+result an_account_that_runs_dry
 
 # Files that are none: the line, and the nearest name.
 wrong() { # text, complaint
@@ -110,6 +120,9 @@ wrong '{ "test": [] }' '"tests"' && wrong '{ "tests": [ { "name": "x" } ] }' '"t
 	wrong '{ "tests": [ { "name": "x", "given": { "services": { "chrge": "done" } }, "then": {} } ] }' '"charge"' &&
 	wrong '{ "tests": [ { "name": "x", "given": { "services": { "charge": "dne" } }, "then": {} } ] }' '"done"' &&
 	wrong '{ "tests": [ { "name": "x", "given": { "status": "paid" }, "then": {} } ] }' PENDING &&
+	wrong '{ "tests": [ { "name": "x", "given": { "balance": 1 }, "then": {} } ] }' "a balance is for a batch" &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "accept": 0 } ], "then": {} } ] }' "accept are for a batch" &&
+	wrong '{ "tests": [ { "name": "x", "when": [ { "accept": 2 } ], "then": {} } ] }' 'accept is 2' &&
 	wrong '{ "tests": [ { "name": "x", "when": [ { "fire": "a" } ], "then": {} } ] }' "not fired" &&
 	wrong '{ "tests": [ { "name": "x", "when": [ { "cancel": true, "wait": "1s" } ], "then": {} } ] }' "it is one of" &&
 	wrong '{ "tests": [ { "name": "x", "when": [ { "event": "pad" } ], "then": {} } ] }' '"paid"' &&
