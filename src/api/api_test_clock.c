@@ -100,5 +100,5 @@ static void api_test_clock(struct http_call *call)
 		(void)api_invalid(call, "either skipMs or toNext is needed");
 }
 
-const struct route api_test_clock_route = {"POST",	"/api/v1/test-clock",	     api_test_clock,
+const struct route api_test_clock_route = {"POST",      "/api/v1/test-clock",        api_test_clock,
 					   ROUTE_ADMIN, "Moves the time of a test.", .id = "moveTestClock"};

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hmac.h"
 #include "base/json_number.h"
 #include "base/json_string.h"
 #include "base/json_walk.h"
-#include "base/hmac.h"
 #include "base/json_write.h"
 #include "base/thread.h"
 #include "cli/client.h"
@@ -27,7 +27,7 @@
 #define ROUNDS_MAX 100
 #define CALL_TIMEOUT_MS 60000
 #define BALANCE 1000 /* enough */
-#define NAMES "e" /* of entities, and keys of runs: with their number */
+#define NAMES "e"    /* of entities, and keys of runs: with their number */
 #define TEXT_BYTES_MAX (2u << 20)
 
 /* A call of the API that may wait for a service: its thread. */
@@ -297,10 +297,10 @@ static enum hx_code begin_run(struct replay *x, struct replayed *s, const char *
 {
 	const char *key = x->subjects_n > 1 ? text_printf(x->arena, ",\"idempotencyKey\":\"%s\"", s->name) : "";
 	struct json answer;
-	enum hx_code code = ask(x, "POST", "/api/v1/workflow-runs",
-				slice_str(text_printf(x->arena, "{\"definitionId\":\"%s\",\"input\":%s%s}", s->of->name,
-						      input, key)),
-				&answer, err);
+	enum hx_code code = ask(
+		x, "POST", "/api/v1/workflow-runs",
+		slice_str(text_printf(x->arena, "{\"definitionId\":\"%s\",\"input\":%s%s}", s->of->name, input, key)),
+		&answer, err);
 
 	if (!code)
 		s->path = text_printf(x->arena, "/api/v1/workflow-runs/%s", id_of(x, answer, "run"));
@@ -379,7 +379,8 @@ static enum hx_code call_hook(struct replay *x, const char *action, unsigned sub
 	strbuf_reset(&x->client.headers);
 	if (!code && starts(x->plan, action))
 		code = ask(x, "GET",
-			   text_printf(x->arena, "/api/v1/workflow-runs/by-key/%s/hook:%s:%s", s->of->name, action, action),
+			   text_printf(x->arena, "/api/v1/workflow-runs/by-key/%s/hook:%s:%s", s->of->name, action,
+				       action),
 			   slice_str(""), &answer, err);
 	if (!code && starts(x->plan, action))
 		s->path = text_printf(x->arena, "/api/v1/workflow-runs/%s", id_of(x, answer, "run"));
@@ -587,10 +588,10 @@ static bool kills(const struct example *e)
 static void add_subjects(struct replay *x, const struct definition_set *set)
 {
 	for (const struct example_subject *s = &x->example->first; s; s = s->with, x->subjects_n++)
-		x->subjects[x->subjects_n] =
-			(struct replayed){.of = example_definition(set, s),
-					  .said = s,
-					  .name = text_printf(x->arena, NAMES "%zu", x->subjects_n + 1)};
+		x->subjects[x->subjects_n] = (struct replayed){
+			.of = example_definition(set, s),
+			.said = s,
+			.name = text_printf(x->arena, NAMES "%zu", x->subjects_n + 1)};
 }
 
 static enum hx_code replay_one(struct replay_plan *plan, struct arena *arena, struct example_result *result,

@@ -111,7 +111,10 @@ static void add_hook(const struct example_mock *m, struct strbuf *out)
 	strbuf_addf(out,
 		    "{\"verify\":{\"scheme\":\"hmac-sha256\",\"secrets\":[\"" REPLAY_SECRET "\"]},\"id\":\"/id\","
 		    "\"%s\":{\"workflow\":\"%s\"",
-		    !m->event ? "start" : m->fires ? "fire" : "signal", m->tells);
+		    !m->event  ? "start"
+		    : m->fires ? "fire"
+			       : "signal",
+		    m->tells);
 	if (m->event)
 		strbuf_addf(out, ",\"%s\":\".key\",\"%s\":\"%s\"", m->fires ? "id" : "key", m->fires ? "step" : "event",
 			    m->event);

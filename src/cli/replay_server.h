@@ -7,7 +7,8 @@
 
 #define REPLAY_SKIP_MS "301000" /* longer than any lease there */
 #define REPLAY_DB_BYTES 1000
-#define REPLAY_SECRET "hapax-test" /* of its hooks, which are called as actions are; a delivery says its `id`, and whom by `key` */
+#define REPLAY_SECRET                                                                                                  \
+	"hapax-test" /* of its hooks, which are called as actions are; a delivery says its `id`, and whom by `key` */
 
 struct replay_plan {
 	const struct definition_set *set;

@@ -431,25 +431,25 @@ static void add_clicks(struct trial *t, int64_t subject, const struct run_defini
 
 		if (step->type == RUN_EXTERNAL_EVENT)
 			trial_add_click(t, t->options->callers > 1 ? 2 : 1,
-				  (struct run_verb_request){.kind = RUN_EVENT,
-							    .subject = subject,
-							    .name = slice_str(step->event),
-							    .event_id = slice_str("event-1"),
-							    .data = slice_str("{}")},
-				  trial_words_of(t, "sends the event %s", step->event));
+					(struct run_verb_request){.kind = RUN_EVENT,
+								  .subject = subject,
+								  .name = slice_str(step->event),
+								  .event_id = slice_str("event-1"),
+								  .data = slice_str("{}")},
+					trial_words_of(t, "sends the event %s", step->event));
 		if (step->type == RUN_APPROVAL) {
 			trial_add_click(t, 1,
-				  (struct run_verb_request){.kind = RUN_APPROVE,
-							    .subject = subject,
-							    .name = slice_str(step->name),
-							    .data = slice_str("{\"decision\":\"approve\"}")},
-				  trial_words_of(t, "approves %s", step->name));
+					(struct run_verb_request){.kind = RUN_APPROVE,
+								  .subject = subject,
+								  .name = slice_str(step->name),
+								  .data = slice_str("{\"decision\":\"approve\"}")},
+					trial_words_of(t, "approves %s", step->name));
 			trial_add_click(t, 1,
-				  (struct run_verb_request){.kind = RUN_APPROVE,
-							    .subject = subject,
-							    .name = slice_str(step->name),
-							    .data = slice_str("{\"decision\":\"reject\"}")},
-				  trial_words_of(t, "rejects %s", step->name));
+					(struct run_verb_request){.kind = RUN_APPROVE,
+								  .subject = subject,
+								  .name = slice_str(step->name),
+								  .data = slice_str("{\"decision\":\"reject\"}")},
+					trial_words_of(t, "rejects %s", step->name));
 		}
 		t->clicks_max += step->type == RUN_EXTERNAL_EVENT || step->type == RUN_APPROVAL;
 		for (size_t p = 0; p < step->parts_n; p++)
@@ -471,10 +471,10 @@ static void add_migration(struct trial *t)
 	if (!t->machine->next)
 		return;
 	trial_add_click(t, 1,
-		  (struct run_verb_request){.kind = RUN_MIGRATE,
-					    .definition_version = t->machine->next->version,
-					    .requester = slice_str("caller")},
-		  "migrates the run to the new version");
+			(struct run_verb_request){.kind = RUN_MIGRATE,
+						  .definition_version = t->machine->next->version,
+						  .requester = slice_str("caller")},
+			"migrates the run to the new version");
 	add_clicks(t, TRIAL_SUBJECT, t->machine->next->of->run);
 }
 
@@ -525,7 +525,7 @@ static void add_fires(struct trial *t, const struct trial_member *member, const 
 			if (view->allowed && view->start == STARTS_HERE && t->fires_n < TRIAL_FIRES_MAX &&
 			    !has_fire(t, member, &w->steps[i], view))
 				trial_add_fire(t, member, m, &w->steps[i],
-					 v == w->requesters_n ? "default" : w->requesters[v]);
+					       v == w->requesters_n ? "default" : w->requesters[v]);
 		}
 }
 

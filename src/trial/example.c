@@ -282,7 +282,8 @@ static void tell(struct stage *s, const struct example_when *when, size_t which)
 	for (unsigned i = 0; i < ledger->n && service; i++)
 		done |= strcmp(s->t->callers[ledger->effects[i].caller].service->action->name, when->tell) == 0;
 	if (!service)
-		differ(s, when->line, "tell", slice_str("the world says whom its service tells"), slice_str("it does not"));
+		differ(s, when->line, "tell", slice_str("the world says whom its service tells"),
+		       slice_str("it does not"));
 	else if (!done)
 		s->result->untold |= 1u << which;
 	else if (service->event)
@@ -461,13 +462,12 @@ static size_t fill_members(const struct trial *t, const struct example *e, struc
 		const struct trial_machine *machine = machine_of(t, s->workflow);
 
 		ASSERT(machine && n < EXAMPLE_SUBJECTS_MAX);
-		members[n++] =
-			(struct trial_member){.machine = machine,
-					      .input = s->input.raw.p ? s->input.raw : slice_str("{}"),
-					      .start = !machine->entity ? NULL
-						       : s->status      ? s->status
-									: machine->of->entity->initial_status,
-					      .balance = s->balance ? s->balance : TRIAL_BALANCE};
+		members[n++] = (struct trial_member){.machine = machine,
+						     .input = s->input.raw.p ? s->input.raw : slice_str("{}"),
+						     .start = !machine->entity ? NULL
+							      : s->status      ? s->status
+									       : machine->of->entity->initial_status,
+						     .balance = s->balance ? s->balance : TRIAL_BALANCE};
 	}
 	return n;
 }
@@ -526,9 +526,8 @@ size_t example_mocks(const struct definition_set *set, const struct trial_world 
 		const struct trial_service *s = &t->services[i];
 		const struct trial_machine *told = s->tells ? machine_of(t, s->tells) : NULL;
 
-		mocks[i] = (struct example_mock){s->action->name, s->repeats, s->dedupes, s->guesses,
-						 s->voids,        s->returns, s->tells,   s->event,
-						 told && told->entity};
+		mocks[i] = (struct example_mock){s->action->name, s->repeats, s->dedupes, s->guesses,          s->voids,
+						 s->returns,      s->tells,   s->event,   told && told->entity};
 	}
 	*ret_mocks = mocks;
 	return t->services_n;

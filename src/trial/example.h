@@ -68,8 +68,8 @@ struct example_when {
 	const char *id;          /* of the event; NULL: one of its own */
 	struct json input, data; /* .raw.p NULL: {} */
 	const char *answer;      /* the code that is to be heard; NULL: any */
-	const char *of;          /* a workflow of the test's: to whom it is done; "x/2": the second x. NULL: to the first */
-	unsigned subject;        /* which one that is: example_file_check() finds it, and who is told, examples_run() */
+	const char *of;   /* a workflow of the test's: to whom it is done; "x/2": the second x. NULL: to the first */
+	unsigned subject; /* which one that is: example_file_check() finds it, and who is told, examples_run() */
 	size_t line;
 };
 
@@ -128,8 +128,8 @@ struct example_result {
 	unsigned begins; /* a bit for each of its subjects: at the beginning, before the first of `when` */
 	unsigned untold; /* a bit for each of its whens: a `tell` where there was nothing to tell */
 	struct {
-		const char *make; /* tables of the world's, as statements; NULL: none is given */
-		const char *look; /* asks SQLite for all their rows, as JSON */
+		const char *make;                       /* tables of the world's, as statements; NULL: none is given */
+		const char *look;                       /* asks SQLite for all their rows, as JSON */
 		const char *rows[EXAMPLE_SUBJECTS_MAX]; /* of a subject that lives in one: its id */
 	} tables;
 	const char *end; /* JSON: how it stood at the end, also after a rule was broken; NULL: it never came to one */

@@ -128,8 +128,8 @@ static void read_when(const struct reader *r, const struct json_node *node, cons
 		*w = (struct example_when){.line = member->at.line, .accept = -1};
 		fields_read(r, member, when_fields, w);
 		said = (w->fire != NULL) + (w->event != NULL) + (w->approve != NULL) + (w->reject != NULL) + w->cancel +
-		       (w->wait_ms > 0) + (w->land != NULL) + (w->start != NULL) + (w->tell != NULL) +
-		       (w->credit > 0) + (w->accept >= 0);
+		       (w->wait_ms > 0) + (w->land != NULL) + (w->start != NULL) + (w->tell != NULL) + (w->credit > 0) +
+		       (w->accept >= 0);
 		if (said != 1)
 			reader_report(
 				r, member->at.line, "when",
@@ -315,7 +315,8 @@ static void check_when_of_run(const struct reader *r, const struct example_when 
 	add_steps(d, &approvals, /* events= */ false);
 	if (w->fire || w->credit || w->accept >= 0)
 		reader_report(r, w->line, "when",
-			      w->fire ? "a run is not fired: it begins by itself" : "credit and accept are for a batch");
+			      w->fire ? "a run is not fired: it begins by itself"
+				      : "credit and accept are for a batch");
 	if (w->event)
 		user_rules_want(r, w->line, events.list, "the event", slice_str(w->event));
 	if (decided)
@@ -398,9 +399,8 @@ static void check_then(const struct reader *r, const struct example *e, const st
 			return;
 		ledger = json_node_member(of, "ledger");
 		if (ledger && reader_object(r, ledger, "ledger"))
-			json_node_for_each(member, ledger)
-				user_rules_want(r, e->then_line + member->name_at.line - 1, actions->list, "an action",
-						member->name);
+			json_node_for_each(member, ledger) user_rules_want(r, e->then_line + member->name_at.line - 1,
+									   actions->list, "an action", member->name);
 	}
 }
 

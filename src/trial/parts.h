@@ -96,7 +96,7 @@ struct trial_effect {
 };
 struct trial_ledger {
 	unsigned char n, late_n, clicks;
-	unsigned char used[TRIAL_CLICKS_MAX];   /* of the clicks */
+	unsigned char used[TRIAL_CLICKS_MAX];       /* of the clicks */
 	unsigned char fired[TRIAL_CALLERS_MAX + 1]; /* by each caller, and by a hook: which of fires[], from 1 */
 	struct trial_effect effects[TRIAL_EFFECTS_MAX];
 	struct trial_effect late[TRIAL_LATE_MAX];
@@ -116,7 +116,7 @@ struct trial_actor {
 };
 
 /* The member whose row in hx_subject this is. */
-#define TRIAL_MEMBER_AT(t, subject) (&(t)->members[(subject) - TRIAL_SUBJECT])
+#define TRIAL_MEMBER_AT(t, subject) (&(t)->members[(subject)-TRIAL_SUBJECT])
 /* The entity's subject, or the run's. */
 #define TRIAL_SUBJECT_OF(t, member) (TRIAL_SUBJECT + ((member) - (t)->members))
 
@@ -158,8 +158,8 @@ struct trial {
 	struct step_request recover;
 	struct schedule_policy slots;
 	struct run_verb_request slot_cancel;
-	bool scripted;  /* callers do what an example says, and nothing else */
-	unsigned begun; /* of an example: its members that have begun, bits */
+	bool scripted;                           /* callers do what an example says, and nothing else */
+	unsigned begun;                          /* of an example: its members that have begun, bits */
 	unsigned char places[EXAMPLE_WHENS_MAX]; /* of an example: see trial_scripted() */
 	unsigned again
 		[TRIAL_ACTIONS_MAX]; /* of an example: so often the service did again what the ledger has already */

@@ -247,8 +247,7 @@ static void note_click(struct scribe *x, struct sim *sim, unsigned actor)
 		if (by)
 			note_when(x, 0, "tell", slice_str(by), NULL, NULL);
 		else
-			note_when(x, m, "fire", slice_str(fire->step->step_key),
-			  anyone ? NULL : "as", fire->requester);
+			note_when(x, m, "fire", slice_str(fire->step->step_key), anyone ? NULL : "as", fire->requester);
 	}
 }
 

@@ -63,7 +63,7 @@ static void script_click(struct trial *t, const struct example_when *when)
 
 static void script_act(struct trial *t, const struct example_when *when, size_t i)
 {
-	t->places[i] = (unsigned char)(when->credit  ? BATCH_PAYS
+	t->places[i] = (unsigned char)(when->credit   ? BATCH_PAYS
 				       : when->cancel ? BATCH_CANCELS
 						      : BATCH_ACCEPTS + (unsigned)when->accept);
 	t->pays = when->credit ? when->credit : t->pays;
@@ -81,8 +81,7 @@ static void script_tell(struct trial *t, struct example_when *when, size_t i)
 {
 	const struct trial_service *s = trial_teller_of(t, when->tell);
 
-	while (s && when->subject < t->members_n &&
-	       strcmp(t->members[when->subject].machine->of->name, s->tells) != 0)
+	while (s && when->subject < t->members_n && strcmp(t->members[when->subject].machine->of->name, s->tells) != 0)
 		when->subject++;
 	if (!s || when->subject == t->members_n)
 		when->subject = 0; /* nobody: which is told when it comes to that */

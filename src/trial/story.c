@@ -275,8 +275,9 @@ static void tell_batch(struct teller *x, const char *who, const struct sight *is
 			tell(x, who, NULL, 0, "item %zu is %s", i, is->items[i].status);
 		if (strcmp(is->items[i].decision, x->was.items[i].decision) != 0)
 			tell(x, who, NULL, 0, "item %zu is %s%s", i, is->items[i].decision,
-			     strcmp(is->items[i].decision, ITEM_ACCEPTED) == 0 ? ""
-									       : ", and what it was charged is given back");
+			     strcmp(is->items[i].decision, ITEM_ACCEPTED) == 0
+				     ? ""
+				     : ", and what it was charged is given back");
 	}
 	if (strcmp(is->batch, x->was.batch) != 0)
 		tell(x, who, NULL, 0, "the batch is %s", is->batch);
@@ -323,7 +324,8 @@ static void tell_actors(struct teller *x, struct sim *sim, const struct sight *i
 
 static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
 {
-	static const char *const acts[BATCH_ACTS] = {"cancels the batch", "pays in", "accepts item 0", "accepts item 1"};
+	static const char *const acts[BATCH_ACTS] = {"cancels the batch", "pays in", "accepts item 0",
+						     "accepts item 1"};
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	const struct trial *t = x->t;
 
@@ -334,8 +336,7 @@ static void tell_click(struct teller *x, struct sim *sim, unsigned actor)
 	if (t->actors[actor].part != PART_CALLER)
 		return;
 	if (t->machine->batch) {
-		tell(x, t->actors[actor].name, NULL, 0, "%s",
-		     acts[ledger->fired[t->actors[actor].n] - 1]);
+		tell(x, t->actors[actor].name, NULL, 0, "%s", acts[ledger->fired[t->actors[actor].n] - 1]);
 		return;
 	}
 	for (size_t i = 0; i < t->clicks_n; i++)

@@ -125,9 +125,10 @@ static void add_alone(struct trial *t, struct parts *parts, const struct trial_m
 
 	/* A batch also with too little for its second item. */
 	for (int64_t balance = TRIAL_BALANCE; balance > 0; balance -= m->batch ? TRIAL_BALANCE - 1 : TRIAL_BALANCE)
-		add_part(t, parts,
-			 (struct part){.n = 1,
-				       .members = {{.machine = m, .input = given, .start = start, .balance = balance}}});
+		add_part(
+			t, parts,
+			(struct part){.n = 1,
+				      .members = {{.machine = m, .input = given, .start = start, .balance = balance}}});
 }
 
 static bool starts_something(const struct workflow *w, const char *status)
@@ -176,8 +177,8 @@ static void note_hooks(struct trial *t)
 		for (size_t k = 0; k < t->machines_n && t->services[i].tells; k++) {
 			struct trial_machine *m = &t->machines[k];
 
-			if (!m->batch && (has_action(m->of, &t->services[i]) ||
-					  strcmp(m->of->name, t->services[i].tells) == 0))
+			if (!m->batch &&
+			    (has_action(m->of, &t->services[i]) || strcmp(m->of->name, t->services[i].tells) == 0))
 				m->meets |= bit;
 			bit <<= k + 1 == t->machines_n;
 		}
@@ -251,7 +252,6 @@ static void add_triples(struct trial *t, struct parts *parts, size_t alone)
  */
 static void add_pairs(struct trial *t, struct parts *parts, size_t alone)
 {
-
 	for (size_t i = 0; i < alone; i++)
 		for (size_t k = 0; k < alone; k++) {
 			const struct trial_member *first = &parts->items[i].members[0];
