@@ -235,6 +235,7 @@ struct trial *trial_new(const struct definition_set *set, const struct trial_wor
 			const struct trial_options *options, struct arena *arena);
 /* Sets the scenario up: who takes part in it, and where it begins. start: of an entity. */
 void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name);
+extern const char *const trial_entity_names[TRIAL_MEMBERS_MAX];
 size_t trial_fill_covered(const struct trial *t, struct trial_covered covered[TRIAL_COVERED_MAX]);
 
 /* Would this service, or anybody in this world, call a hook of the member's: for the event or the step, or (NULL) to start it? */

@@ -188,20 +188,19 @@ static size_t line_of_step(const struct trial *t, const struct sight_run *run, i
 
 static const char *name_of_entity(const struct trial *t, size_t i)
 {
-	static const char *const names[TRIAL_MEMBERS_MAX] = {"e1", "e2", "e3"};
-
-	return names[i && trial_is_one_row(t->machine, t->members[i].machine) ? 0 : i];
+	return trial_entity_names[i && trial_is_one_row(t->machine, t->members[i].machine) ? 0 : i];
 }
 
 /* Of several runs of one workflow: which. Empty: there is one. */
 static const char *name_of_member(const struct trial *t, int64_t subject)
 {
 	static const char *const names[TRIAL_MEMBERS_MAX] = {", the first", ", the second", ", the third"};
-	const struct trial_member *m = TRIAL_MEMBER_AT(t, subject);
+	const struct trial_member *m;
 	unsigned before = 0, all = 0;
 
 	if (subject >= TRIAL_SUBJECT + (int64_t)t->members_n)
 		return "";
+	m = TRIAL_MEMBER_AT(t, subject);
 	for (size_t i = 0; i < t->members_n; i++) {
 		all += t->members[i].machine == m->machine;
 		before += t->members[i].machine == m->machine && &t->members[i] < m;

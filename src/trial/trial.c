@@ -43,6 +43,8 @@ static struct sim_subject born(const struct trial_member *m)
 				   : (struct sim_subject){m->machine->entity->kind, m->start};
 }
 
+const char *const trial_entity_names[TRIAL_MEMBERS_MAX] = {"e1", "e2", "e3"};
+
 void trial_begin(struct trial *t, const struct trial_member *members, size_t n, const char *name)
 {
 	struct sim_subject first = born(&members[0]);
@@ -52,7 +54,6 @@ void trial_begin(struct trial *t, const struct trial_member *members, size_t n, 
 	t->has_run = t->has_entity = false;
 	for (size_t i = 0; i < n; i++) {
 		bool own = members[i].machine->entity && members[i].machine->entity->table;
-		char name[] = {'e', (char)('1' + i), '\0'};
 
 		t->members[i] = members[i];
 		t->has_run |= members[i].machine->run != NULL;
@@ -61,7 +62,7 @@ void trial_begin(struct trial *t, const struct trial_member *members, size_t n, 
 			t->others[i - 1] = born(&members[i]);
 		t->members[i].ref = (struct entity_ref){slice_str(own ? "" : "default"), members[i].machine->entity,
 							own ? members[i].machine->row
-							    : arena_copy(t->arena, slice_str(name))};
+							    : slice_str(trial_entity_names[i])};
 	}
 	t->scenario = (struct sim_scenario){
 		.name = name,
