@@ -71,8 +71,8 @@ for name in "${names[@]}" "${pairs[@]}"; do told "$name" "$name"; done
 	jq -e '.tests[0].when == [{"cancel": true, "during": "charge"}, {"tell": "charge"}]' hook.test.json >/dev/null
 result all_sixteen_and_two_pairs
 
-# The same on PostgreSQL, where time is real: a run, an entity and a batch; in a soak all of them.
-on_postgres=(double-charge claim-without-probe late-item)
+# The same on PostgreSQL, where time is real: a run, an entity, a batch and two who meet by a hook; in a soak all of them.
+on_postgres=(double-charge claim-without-probe late-item hook)
 [ -z "${HAPAX_SOAK:-}" ] || read -ra on_postgres <<<"${names[*]/approved-by-nobody/approved-in-time}"
 [ -n "${HAPAX_TEST_PG:-}" ] || on_postgres=()
 # Nobody approves for a day, which is not waited for: the same with two seconds.
@@ -81,12 +81,20 @@ for twin in json mended.json; do
 	sed 's/"24h"/"2s"/' "$root/tests/explore/approved-by-nobody.$twin" >"soon/approved-in-time.$twin"
 done
 save "$PWD/soon/approved-in-time" approved-in-time
+cat >take.json <<'END'
+{ "workflow": "take", "kind": "run", "actions": { "take": { "kind": "sql", "statements": [ { "name": "take", "sql": "UPDATE stock SET n = n - 1 WHERE n > 0", "must": true } ] } },
+  "world": { "tables": [ "CREATE TABLE stock (n INTEGER)", "INSERT INTO stock VALUES (1)" ] }, "steps": [ { "name": "take", "type": "task", "action": "take" } ] }
+END
+echo '{ "tests": [ { "name": "one is there", "given": { "with": { "workflow": "take" } }, "then": { "status": "COMPLETED", "with": { "status": "FAILED" } } } ] }' >take.test.json
+[ -z "${HAPAX_TEST_PG:-}" ] || "$hapax" test take.test.json --server --db "$HAPAX_TEST_PG" >take.replayed 2>&1 &
 for name in "${on_postgres[@]}"; do
 	room
 	replay "$name" "$name-on-postgres" --db "$HAPAX_TEST_PG" &
 done
 wait
 for name in "${on_postgres[@]}"; do told "$name" "$name-on-postgres"; done
+[ -z "${HAPAX_TEST_PG:-}" ] || { grep -q '^ok     one is there' take.replayed && grep -q 'on a real server: the same end' take.replayed; } || { cat take.replayed && false; }
+result tables_of_the_world_on_postgres
 [ -z "${HAPAX_TEST_PG:-}" ] || [ -z "$(psql "$HAPAX_TEST_PG" -Atc "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'hapax_test%'")" ]
 result no_schema_is_left
 
