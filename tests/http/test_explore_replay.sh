@@ -98,6 +98,21 @@ result tables_of_the_world_on_postgres
 [ -z "${HAPAX_TEST_PG:-}" ] || [ -z "$(psql "$HAPAX_TEST_PG" -Atc "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'hapax_test%'")" ]
 result no_schema_is_left
 
+# Two entities that are one row of a table: the one acts while the other moves it on. Moments are others there.
+cat >ship.json <<'END'
+{ "workflow": "ship", "kind": "entity", "meta": { "table": "parcel" }, "status_types": ["packed", "shipped"], "initial_status": "packed",
+  "world": { "tables": [ "CREATE TABLE parcel (id TEXT PRIMARY KEY, status TEXT, version INTEGER, updated_at INTEGER)", "INSERT INTO parcel VALUES ('p-1', 'packed', 7, 0)" ] },
+  "actions": { "Ship": { "kind": "http", "url": "http://127.0.0.1:9/s", "effect": "keyed" } },
+  "steps": [ { "step_id": 1, "step_key": "ship", "status": "packed", "successful_state": "shipped", "action": "Ship" } ] }
+END
+sed 's/"ship"/"refund"/g; s/"shipped"/"refunded"/g; s/"Ship"/"Refund"/g' ship.json >refund.json
+echo '{ "definitions": ["ship.json", "refund.json"], "tests": [ { "name": "both", "workflow": "ship", "given": { "with": { "workflow": "refund" } },
+  "when": [ { "fire": "refund", "of": "refund" }, { "fire": "ship", "during": "Refund", "answer": "OK" } ], "then": {} } ] }' >ship.test.json
+exits 1 test ship.test.json --server && says "silence: expected the rule holds, was Refund has happened" && says "on a real server: the same end"
+result two_entities_that_are_one_row
+sed -i 's/"parcel"/"no.parcel"/' ship.json && exits 70 test ship.test.json --server
+! says "on a real server"
+result what_was_not_tried_there_is_not_told
 # Where somebody is killed the store is a file, and the server begins again.
 cp "$root/examples/explore/double-charge.mended.json" flows/shop.json
 echo '{ "tests": [ { "name": "killed", "given": { "services": { "charge": ["crash_after", "done"] } }, "then": { "status": "COMPLETED", "ledger": { "charge": 1 } } } ] }' >flows/shop.test.json
