@@ -34,6 +34,7 @@ struct part {
 	struct trial_member members[TRIAL_MEMBERS_MAX];
 	const char *name;
 	bool given_up; /* it is larger than its share */
+	bool *met;     /* of one alone: which others it meets */
 };
 
 static struct sim_subject born(const struct trial_member *m)
@@ -217,16 +218,45 @@ bool trial_is_told(const struct sim *sim, const struct trial_member *m, const ch
 	return told || !trial_awaits_hook(t, m, event);
 }
 
-/* Two of one at a table alone: a hook tells one run of each workflow. */
-static bool meet(const struct trial_machine *x, const struct trial_machine *y)
+/*
+ * Each with each other whose statements, or whose rows, are in the same table; and two of one. One row is in one status: both begin where
+ * either does.
+ */
+static void add_pairs(struct trial *t, struct parts *parts, size_t alone)
 {
-	return x->meets & y->meets & (x == y ? (1u << TRIAL_TABLES_MAX) - 1 : ~0u);
+	for (size_t i = 0; i < alone; i++) {
+		parts->items[i].met = arena_zalloc(t->arena, alone);
+		ASSERT(parts->items[i].met);
+	}
+	for (size_t i = 0; i < alone; i++)
+		for (size_t k = 0; k < alone; k++) {
+			const struct trial_member *first = &parts->items[i].members[0];
+			const struct trial_machine *x = first->machine;
+			struct trial_member second = parts->items[k].members[0];
+			const struct trial_machine *y = second.machine;
+			bool wanted = i <= k;
+
+			if (!(x->meets & y->meets & (x == y ? (1u << TRIAL_TABLES_MAX) - 1 : ~0u)))
+				continue;
+			if (trial_is_one_row(x, y)) {
+				bool is_new = !k || parts->items[k - 1].members[0].machine != y;
+
+				second.start = first->start;
+				wanted = x != y && is_new && (x < y || !starts_something(y->of->entity, second.start));
+			}
+			if (wanted)
+				add_part(t, parts, (struct part){.n = 2, .members = {*first, second}});
+			parts->items[i].met[k] = true;
+		}
 }
 
-/* 1: they meet in a world of three, 0: each may meet the third, -3: not in one that we know how to begin. */
-static int beside(const struct trial_machine *x, const struct trial_machine *y)
+/* Of two in a world of three, 1: they meet; 0: each may meet the third; -3: not in a world that we know how to begin. */
+static int beside(const struct parts *parts, size_t i, size_t k)
 {
-	return trial_is_one_row(x, y) || (x == y && !meet(x, y)) ? -3 : (int)meet(x, y);
+	const struct trial_machine *x = parts->items[i].members[0].machine, *y = parts->items[k].members[0].machine;
+	bool met = parts->items[i].met[k];
+
+	return trial_is_one_row(x, y) || (x == y && !met) ? -3 : met;
 }
 
 /* Each of them meets another. */
@@ -238,40 +268,10 @@ static void add_triples(struct trial *t, struct parts *parts, size_t alone)
 				struct part part = {.n = 3,
 						    .members = {parts->items[i].members[0], parts->items[k].members[0],
 								parts->items[l].members[0]}};
-				const struct trial_member *m = part.members;
 
-				if (beside(m[0].machine, m[1].machine) + beside(m[0].machine, m[2].machine) +
-					    beside(m[1].machine, m[2].machine) >=
-				    2)
+				if (beside(parts, i, k) + beside(parts, i, l) + beside(parts, k, l) >= 2)
 					add_part(t, parts, part);
 			}
-}
-
-/*
- * Each with each other whose statements, or whose rows, are in the same table; and two of one. One row is in one status: both begin where
- * either does.
- */
-static void add_pairs(struct trial *t, struct parts *parts, size_t alone)
-{
-	for (size_t i = 0; i < alone; i++)
-		for (size_t k = 0; k < alone; k++) {
-			const struct trial_member *first = &parts->items[i].members[0];
-			const struct trial_machine *x = first->machine;
-			struct trial_member second = parts->items[k].members[0];
-			const struct trial_machine *y = second.machine;
-			bool wanted = i <= k;
-
-			if (!meet(x, y))
-				continue;
-			if (trial_is_one_row(x, y)) {
-				bool is_new = !k || parts->items[k - 1].members[0].machine != y;
-
-				second.start = first->start;
-				wanted = x != y && is_new && (x < y || !starts_something(y->of->entity, second.start));
-			}
-			if (wanted)
-				add_part(t, parts, (struct part){.n = 2, .members = {*first, second}});
-		}
 }
 
 /* ---- walking ---- */
