@@ -81,16 +81,15 @@ static bool offers(struct sim *sim, const struct db_rows *is, const struct db_ro
 	bool dry = t->members[0].balance < TRIAL_BALANCE, waits = slice_is(status, BATCH_OUT_OF_CREDIT);
 	size_t n = act - BATCH_ACCEPTS;
 
-	/* Of an account that runs dry: what is done before that is done where there is enough. */
-	if (ways_is_terminal(&batch_ways, status) || (dry && !waits && !ledger->clicks))
+	/* Of an account that runs dry: what is done before that, or after it, is done where there is enough. */
+	if (ways_is_terminal(&batch_ways, status) || (dry && !waits))
 		return false;
 	if (act == BATCH_CANCELS)
 		return ledger->used[act] < (dry ? 1 : t->options->callers);
 	if (act == BATCH_PAYS)
 		return !ledger->used[act] && waits;
-	/* Items are alike, what is accepted has its money already, and after a cancel nothing is. */
-	return n == 0 && !ledger->clicks && slice_is(db_cell(items, n, 1)->s, ITEM_SUCCEEDED) &&
-	       !db_cell(items, n, 2)->s.n;
+	/* Items are alike, after a cancel none is accepted any more, and while it waits for money it is as good as at any other moment. */
+	return n == 0 && waits && !ledger->clicks && slice_is(db_cell(items, n, 1)->s, ITEM_SUCCEEDED);
 }
 
 unsigned trial_batch_offers(struct sim *sim, const unsigned *which, enum trial_batch_act *ret_act)

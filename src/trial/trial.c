@@ -334,17 +334,28 @@ static bool walk_part(struct walker *w, struct part *part, unsigned mishaps, uin
 	return false;
 }
 
+/* Of the edges: an account that runs dry is the smaller half of a batch. */
+static unsigned weight_of(const struct part *part)
+{
+	return part->members[0].balance == 1 ? 1 : 3;
+}
+
 static bool walk_level(struct walker *w, struct parts *parts, unsigned mishaps)
 {
 	uint64_t edges_max = w->t->options->edges_max;
 	bool all = true;
+	unsigned weights = 0;
 
+	for (size_t i = 0; i < parts->n; i++)
+		weights += weight_of(&parts->items[i]);
 	for (size_t i = 0; i < parts->n; i++) {
 		uint64_t used = w->report->walked.edges, left = used < edges_max ? edges_max - used : 0;
+		uint64_t share = left * weight_of(&parts->items[i]) / weights;
 
-		if (!parts->items[i].given_up && left / (parts->n - i) == 0)
+		weights -= weight_of(&parts->items[i]);
+		if (!parts->items[i].given_up && share == 0)
 			parts->items[i].given_up = true;
-		if (!parts->items[i].given_up && !walk_part(w, &parts->items[i], mishaps, left / (parts->n - i)))
+		if (!parts->items[i].given_up && !walk_part(w, &parts->items[i], mishaps, share))
 			return false;
 		all &= !parts->items[i].given_up;
 	}
