@@ -181,9 +181,11 @@ void api_run_sent(struct http_call *call)
 
 static void claim_build(struct api_query *query, struct unit *unit)
 {
-	entity_read(unit, &(struct entity_ref){.machine = query->machine,
-					       .workspace = api_workspace(query->call),
-					       .name = call_param(query->call, "id")});
+	entity_read(unit,
+		    &(struct entity_ref){.machine = query->machine,
+					 .workspace = api_workspace(query->call),
+					 .name = call_param(query->call, "id")},
+		    slice_str(""));
 }
 
 /* Of a claim that is held. */
@@ -202,8 +204,8 @@ static enum hx_code claim_answered(struct api_query *query, const struct unit_re
 
 		step = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s;
 		input = db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s;
-		key = entity_call_key(db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_EFFORT)->i, step,
-				      query->call->arena);
+		key = entity_call_key(db_cell(rows, 0, ENTITY_SUBJECT)->i, db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->i,
+				      step, query->call->arena);
 		claimed = workflow_step(w, step, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, requester);
 		if (claimed) {
 			const struct action *action = workflow_view(w, claimed, requester)->action;

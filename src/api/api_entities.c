@@ -164,7 +164,7 @@ static void entities_build_show(struct api_query *query, struct unit *unit)
 {
 	struct entity_ref ref = ref_of(query);
 
-	entity_read(unit, &ref);
+	entity_read(unit, &ref, slice_str(""));
 }
 
 static enum hx_code entities_answered_show(struct api_query *query, const struct unit_result *result)

@@ -150,7 +150,7 @@ struct reading {
 
 static void build_read(const struct single *single, struct unit *unit)
 {
-	entity_read(unit, &((const struct reading *)single->context)->call.ref);
+	entity_read(unit, &((const struct reading *)single->context)->call.ref, slice_str(""));
 }
 
 static enum hx_code answered_read(struct single *single, const struct unit_result *result)

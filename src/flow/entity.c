@@ -7,46 +7,51 @@
 #include "flow/page.h"
 #include "flow/subject_change.h"
 
-#define ENTITY_SELECT                                                                                                  \
+#define ENTITY_FIELDS                                                                                                  \
 	"SELECT e.subject, s.status, s.version, s.fence, s.effort, s.owner, s.until, s.updated_at, e.data,"            \
-	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.name, e.workspace, s.doubt,"                 \
-	" e.claim_effort, e.claim_address, e.claim_open, e.claim_version, e.attributes"                                \
-	" FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
+	" e.name, e.workspace, s.doubt, e.attributes,"                                                                 \
+	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.claim_effort, e.claim_address, e.claim_version"
+#define ENTITY_FROM " FROM hx_entity e JOIN hx_subject s ON s.id = e.subject"
+#define ENTITY_SELECT ENTITY_FIELDS ENTITY_FROM
+#define ENTITY_SELECT_KEPT(step) ENTITY_FIELDS ", " KEPT_CALL_COLUMNS ENTITY_FROM KEPT_CALL_JOIN(step)
 
 DB_STMT(stmt_create, "entity_create", "ittttt", "",
 	"INSERT INTO hx_entity (subject, workspace, workflow, name, data, attributes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 	" ON CONFLICT (workspace, workflow, name) DO NOTHING" /* mutant: create-taken -> " ON CONFLICT (workspace, workflow, name) DO UPDATE SET data = excluded.data" */
 );
 
-DB_STMT(stmt_read, "entity_read", "ttt", ENTITY_OUT,
+DB_STMT(stmt_read, "entity_read", "tttt", ENTITY_OUT,
+	ENTITY_SELECT_KEPT("?4") " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3");
+
+DB_STMT(stmt_read_bare, "entity_read_bare", "ttt", ENTITY_LIST_OUT,
 	ENTITY_SELECT " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3");
 
 DB_STMT(stmt_read_subject, "entity_read_subject", "i", ENTITY_OUT,
-	ENTITY_SELECT " WHERE e.subject = ?1");
+	ENTITY_SELECT_KEPT("coalesce(e.claim_step, '')") " WHERE e.subject = ?1");
 
 #define LIST_WHERE " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name > ?3"
 #define LIST_OF "(SELECT e.name AS subject FROM hx_entity e" LIST_WHERE " ORDER BY e.name LIMIT " LIST_SLICE_SQL ")"
 
-DB_STMT(stmt_list, "entity_list", "ttti", ENTITY_OUT, ENTITY_SELECT LIST_WHERE " ORDER BY e.name LIMIT ?4");
+DB_STMT(stmt_list, "entity_list", "ttti", ENTITY_LIST_OUT, ENTITY_SELECT LIST_WHERE " ORDER BY e.name LIMIT ?4");
 
-DB_STMT(stmt_list_status, "entity_list_status", "tttiti", ENTITY_OUT,
+DB_STMT(stmt_list_status, "entity_list_status", "tttiti", ENTITY_LIST_OUT,
 	ENTITY_SELECT LIST_WHERE " AND e.name <= " LISTED_END(LIST_OF, "max")
 	" AND (?5 = '' OR s.status = ?5) AND (?6 = 0 OR s.owner = 'held') ORDER BY e.name LIMIT ?4");
 
 DB_STMT(stmt_slice, "entity_slice", "ttt", "it", SLICE_LINE(LIST_OF, "max"));
 
-DB_STMT(stmt_list_these, "entity_list_these", "tt", ENTITY_OUT,
+DB_STMT(stmt_list_these, "entity_list_these", "tt", ENTITY_LIST_OUT,
 	ENTITY_SELECT " WHERE e.subject IN (SELECT CAST(value AS bigint) FROM {list2}) AND e.workspace = ?1");
 
 /* As subject_claim(), for a call. */
-DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiittti", "iii",
+DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiiti", "iii",
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
 		     "{from} WHERE id = ?7"
 		     " AND status = ?2" /* mutant: entity-claim-status */
 		     " AND version = ?3" /* mutant: entity-claim-version */
 		     ENTITY_SAME_EFFORT /* mutant: entity-claim-effort -> " AND ?9 >= 0" */
-		     ENTITY_NO_OTHER_CALL, /* mutant: claim-over-call -> " AND ?10 || ?11 || ?12 <> '' AND ?13 >= 0", */
+		     ENTITY_NO_OTHER_CALL, /* mutant: claim-over-call -> " AND ?10 <> '' AND ?11 >= 0", */
 		     "version, fence, effort"));
 
 DB_STMT(stmt_change, "entity_change", "ttiiiti", "ii",
@@ -56,46 +61,14 @@ DB_STMT(stmt_change, "entity_change", "ttiiiti", "ii",
 		     " AND version = ?3" /* mutant: data-version -> " AND ?3 >= 0" */
 		     " AND owner IS NULL" /* mutant: data-claimed */
 		     " AND doubt = 0" /* mutant: data-in-doubt */
-		     " AND NOT EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?7 AND e.claim_open > 0 AND e.claim_effort = effort)", /* mutant: data-over-call -> , */
+		     " AND NOT EXISTS (SELECT 1 FROM hx_kept_call k WHERE k.subject = ?7 AND k.effort = hx_subject.effort)", /* mutant: data-over-call -> , */
 		     "version, fence"));
 
 DB_STMT(stmt_save, "entity_save", "it", "", "UPDATE hx_entity SET data = ?2{from} WHERE subject = ?1");
 
 DB_STMT(stmt_note_claim, "entity_note_claim", "ittttiti", "",
 	"UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
-	" claim_address = ?7, claim_version = ?8,"
-	" claim_open = CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN claim_open END{from} WHERE subject = ?1");
-
-/* Not over another call that is open under the same key, nor over one that was begun under a claim since the row was read. */
-#define OR_NONE_IS_OPEN " OR claim_effort <> ?6 OR claim_step <> ?2 OR coalesce(claim_open, 0) = 0)"
-
-DB_STMT(stmt_note_call, "entity_note_call", "ittttitiiii", "i",
-	"UPDATE hx_entity SET claim_step = ?2, claim_from = ?5, claim_requester = ?3, claim_input = ?4, claim_effort = ?6,"
-	" claim_address = ?7, claim_version = ?8, claim_op = ?9,"
-	" claim_open = 1 + CASE WHEN claim_step = ?2 AND claim_effort = ?6 THEN coalesce(claim_open, 0) ELSE 0 END{from}"
-	" WHERE subject = ?1"
-	" AND (claim_input = ?4" OR_NONE_IS_OPEN /* mutant: note-over-another */
-	" AND (coalesce(claim_version, ?8) = ?8" OR_NONE_IS_OPEN /* mutant: note-over-version */
-	" AND (claim_requester = ?3" OR_NONE_IS_OPEN /* mutant: note-over-requester */
-	" AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1"
-	" AND s.effort = ?6" /* mutant: note-effort */
-	" AND (?11 = 0 OR s.version = ?11)" /* mutant: note-over-data -> " AND ?11 >= 0" */
-	" AND s.fence = ?10)" /* mutant: note-over-claim -> " AND ?10 >= 0)" */
-	" RETURNING {ord}subject");
-
-DB_STMT(stmt_look_up_note, "entity_look_up_note", "ii", "i",
-	"SELECT {ord}subject FROM hx_entity{join} WHERE subject = ?1 AND claim_op = ?2");
-
-/* Nobody else was at it under the same key, nor at another step of the same effort, so what failed was all there was. */
-DB_STMT(stmt_failed_alone, "entity_failed_alone", "iit", "",
-	"UPDATE hx_subject SET effort = effort + 1{from} WHERE id = ?1"
-	" AND effort = ?2" /* mutant: failed-effort -> " AND ?2 >= 0" */
-	" AND doubt = 0" /* mutant: failed-in-doubt */
-	" AND owner IS NULL" /* mutant: failed-beside-claim */
-	" AND EXISTS (SELECT 1 FROM hx_entity e WHERE e.subject = ?1"
-	" AND e.claim_step = ?3" /* mutant: failed-beside-step -> " AND ?3 <> ''" */
-	" AND coalesce(e.claim_open, 0) = 1)" /* mutant: failed-alone -> ")" */
-);
+	" claim_address = ?7, claim_version = ?8{from} WHERE subject = ?1");
 
 bool entity_name_is_good(struct slice name)
 {
@@ -178,15 +151,21 @@ void entity_adopt(struct unit *unit, const struct stamp *stamp, const struct ent
 	subject_insert(unit, stamp, subject, ref->machine->kind, status);
 }
 
-void entity_read(struct unit *unit, const struct entity_ref *ref)
+void entity_read(struct unit *unit, const struct entity_ref *ref, struct slice step)
 {
 	if (ref->machine->table) {
 		unit_limit(unit, ENTITY_TABLE_LIMIT_MS); /* it may be locked as a whole */
 		UNIT_ADD(unit, UNIT_ANY, &ref->machine->table->read, db_str(ref->machine->workflow->name),
-			 db_text(ref->name));
+			 db_text(ref->name), db_text(step));
 		return;
 	}
 	UNIT_ADD(unit, UNIT_ANY, &stmt_read, db_text(ref->workspace), db_str(ref->machine->workflow->name),
+		 db_text(ref->name), db_text(step));
+}
+
+void entity_read_bare(struct unit *unit, const struct entity_ref *ref)
+{
+	UNIT_ADD(unit, UNIT_ANY, &stmt_read_bare, db_text(ref->workspace), db_str(ref->machine->workflow->name),
 		 db_text(ref->name));
 }
 
@@ -246,29 +225,11 @@ void entity_claim(struct unit *unit, const struct stamp *stamp, const struct mov
 	unit_wake(unit, move->subject);
 }
 
-void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call)
+void entity_note_claim(struct unit *unit, int64_t subject, const char *from, const struct entity_sent *call)
 {
+	if (call->kept)
+		kept_call_again(unit, KEPT_BY_CLAIM, subject, call); /* mutant: claim-over-answered -> ; */
 	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(call->step), db_text(call->requester),
-		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address),
+		 db_text(call->input), db_str(from), db_int(call->effort), db_text(call->address),
 		 db_int(call->version));
-}
-
-void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call)
-{
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_VERDICT, &stmt_note_call, db_int(subject), db_text(call->step), db_text(call->requester),
-		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address),
-		 db_int(call->version), db_int(op), db_int(call->fence), db_int(call->at_version));
-}
-
-void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject)
-{
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_look_up_note, db_int(subject), db_int(op));
-}
-
-void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort, struct slice step)
-{
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_failed_alone, db_int(subject), db_int(effort), db_text(step));
 }

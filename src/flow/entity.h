@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "flow/entity_call.h"
 #include "flow/entity_table.h"
+#include "flow/kept_call.h"
 #include "flow/sql_action.h"
 #include "flow/subject.h"
 #include "model/workflow.h"
@@ -77,25 +78,38 @@ enum {
 	ENTITY_UNTIL,
 	ENTITY_UPDATED_AT,
 	ENTITY_DATA,
+	ENTITY_NAME,
+	ENTITY_WORKSPACE, /* empty in a table of the user's */
+	ENTITY_DOUBT,
+	ENTITY_ATTRIBUTES, /* as they are kept; NULL: none */
+	/* The call of the last claim. */
 	ENTITY_CLAIM_STEP,
 	ENTITY_CLAIM_FROM, /* the status that the step started from: with the key it names the step */
 	ENTITY_CLAIM_REQUESTER,
 	ENTITY_CLAIM_INPUT,
-	ENTITY_NAME,
-	ENTITY_WORKSPACE, /* empty in a table of the user's */
-	ENTITY_DOUBT,
-	ENTITY_CLAIM_EFFORT, /* NULL: noted before there was such a column */
+	ENTITY_CLAIM_EFFORT, /* of its key; NULL: it is not known any more, or put away (kept_call.h) */
 	ENTITY_CLAIM_ADDRESS,
-	ENTITY_CLAIM_OPEN,    /* calls without a claim that were begun with this step, effort and input; NULL: none */
 	ENTITY_CLAIM_VERSION, /* of the definition that the call is made by; NULL: noted before there was such a column */
-	ENTITY_ATTRIBUTES,    /* as they are kept; NULL: none */
+	/* The call that is kept of the step which was asked for, NULL: none is. Lists and entity_read_bare() do not have it. */
+	ENTITY_KEPT_STEP,
+	ENTITY_KEPT_FROM,
+	ENTITY_KEPT_REQUESTER,
+	ENTITY_KEPT_INPUT,
+	ENTITY_KEPT_EFFORT,
+	ENTITY_KEPT_ADDRESS,
+	ENTITY_KEPT_VERSION,
+	ENTITY_KEPT_DATA,
 	ENTITY_COLUMNS
 };
-#define ENTITY_OUT "itiiitiitttttttiitiit" /* their types */
-void entity_read(struct unit *unit, const struct entity_ref *ref);
+#define ENTITY_LIST_OUT "itiiitiitttitttttiti" /* their types */
+#define ENTITY_OUT ENTITY_LIST_OUT KEPT_CALL_OUT
+/* With the call that is kept of this step; empty: with that which was begun last. */
+void entity_read(struct unit *unit, const struct entity_ref *ref, struct slice step);
+/* As a list has it, of an entity that the engine keeps: what is kept of its calls costs a look into another table. */
+void entity_read_bare(struct unit *unit, const struct entity_ref *ref);
 /* What was read, in debug builds. */
 void entity_assert_valid(const struct entity_machine *machine, const struct db_rows *rows);
-/* By its subject, for janitors. */
+/* By its subject, with the call that is kept of the step that has claimed it last, for janitors. */
 void entity_read_subject(struct unit *unit, int64_t subject);
 /* By name after `after` (the user's table: by id); status empty: any; held: only those parked for a person. */
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,
@@ -105,15 +119,9 @@ void entity_list_these(struct unit *unit, struct slice workspace, struct slice s
 
 /*
  * A claim for this call, of an entity that the engine keeps. LOST: the entity is not as it was read any more; or, although it is,
- * another call was written down under the same key since, or one was answered. Row of line 0: version reached, fence, effort.
+ * another call of the step was written down since, or one was answered. Row of line 0: version reached, fence, effort.
  */
 void entity_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		  int64_t lease_ms, const struct entity_sent *call);
-/* After a claim in its unit. */
-void entity_note_claim(struct unit *unit, int64_t subject, const struct entity_sent *call);
-/* Without a claim. LOST: another one is open under the same key, or the key is another by now, or somebody has claimed since. */
-void entity_note_call(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call);
-/* Was that the last one noted? As subject_look_up(), it holds the subject still. Row: the subject. */
-void entity_look_up_note(struct unit *unit, int64_t op, int64_t subject);
-/* Such a call certainly did nothing: the next effect is another one, unless a second call was begun under this key or effort. */
-void entity_failed_alone(struct unit *unit, int64_t subject, int64_t effort, struct slice step);
+/* After a claim in its unit; from: the status that it came from, by the definition in force. LOST: the call that is kept was answered by now. */
+void entity_note_claim(struct unit *unit, int64_t subject, const char *from, const struct entity_sent *call);

@@ -154,7 +154,16 @@ static void entity_step_read_again(struct entity_step *s)
 {
 	s->input = s->rq->input.raw;
 	s->sender = s->requester;
+	s->look = true;
 	task_go(&s->task, STEP_READING);
+}
+
+static void take_put_away(struct entity_step *s, const struct answer *answer)
+{
+	if (answer->result->verdict != UNIT_WON)
+		step_end(s, HX_STORE_UNAVAILABLE); /* it is in doubt still, wherever it stands by now */
+	else
+		entity_step_read_again(s);
 }
 
 /* To somebody who has moved it; or, if it is still what it was, to a call without a claim, which changes no version. */
@@ -540,7 +549,11 @@ static void left_unknown(struct entity_step *s, const struct answer *answer UNUS
 
 TASK_UNIT(step_build_adopt, struct entity_step, s,
 	  entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status));
-TASK_UNIT(step_build_look_up_note, struct entity_step, s, entity_look_up_note(unit, s->stamp.op, s->subject));
+TASK_UNIT(step_build_put_away, struct entity_step, s, kept_call_put_away(unit, s->subject, s->fence));
+TASK_UNIT(step_build_note, struct entity_step, s, step_note_call(s, unit));
+TASK_UNIT(step_build_answer, struct entity_step, s,
+	  kept_call_answered(unit, s->subject, s->effort, s->rq->step_key, /* alone= */ s->outcome == ACT_FAILED));
+TASK_UNIT(step_build_look_up_note, struct entity_step, s, kept_call_look_up(unit, s->stamp.op, s->subject));
 TASK_UNIT(step_build_put_off, struct entity_step, s, subject_heartbeat(unit, s->subject, s->fence, s->not_before_ms));
 TASK_UNIT(step_build_look_up, struct entity_step, s, subject_look_up(unit, s->subject, s->stamp.op));
 
@@ -549,6 +562,7 @@ static const TASK_STATES(struct entity_step) step_states[] = {
 	[STEP_NEW] = {"new", .then = STEP_READING},
 	[STEP_READING] = {"reading", step_take_read, step_build_read},
 	[STEP_AWAITING] = {"awaiting a definition", .then = STEP_READING, .until = offsetof(struct entity_step, asked)},
+	[STEP_PUTTING_AWAY] = {"putting a call in doubt away", take_put_away, step_build_put_away},
 	[STEP_ADOPTING] = {"adopting the row", take_adopted, step_build_adopt},
 	[STEP_CLAIMING] = {"claiming", take_claimed, step_build_claim, .unknown = STEP_LOOKING_UP_CLAIM},
 	[STEP_LOOKING_UP_CLAIM] = {"looking up its claim", take_claim_looked_up, step_build_look_up},

@@ -12,6 +12,7 @@
  *            │                  ▼             │                        probe   PROBING ─▶ FINISHING, RELEASING, or leave it
  *            │       HX_ACTION_FAILED, HX_INVALID                      hold    HOLDING: parked for a person
  *            │                                └─────▶ HX_OUTCOME_UNKNOWN
+ *            ├▶ PUTTING_AWAY (the claim before is in doubt) ─▶ READING
  *            ├▶ RECOVERING (a janitor: take over a claim past its time) ─▶ PROBING …
  *            ├▶ FINISHING or RELEASING (a person resolves a held claim)
  *            ├▶ PROBING (a person asks about a held claim) ─▶ HX_OK, whatever it says: nothing is decided by it
@@ -23,8 +24,8 @@
  *
  * Invariants:
  *  E1  After-effects are written in the unit that finishes, and nowhere else.
- *  E2  The key of the effect is (entity, effort, step): the same until an action has given a definite answer. Validation,
- *      probe and after-effects have keys of their own (call_key.h).
+ *  E2  The key of the effect is (entity, effort, step): the same until the action of this step has given a definite answer, whatever
+ *      other steps do (kept_call.h). Validation, probe and after-effects have keys of their own (call_key.h).
  *  E3  No call is begun before the claim is durable and known to be ours, nor under a lease that may be over: a commit, or
  *      finding out about one, may take longer than the lease.
  *  E4  A claim whose outcome is unknown is never released by us; only the janitor, a probe or a person end it.
@@ -99,7 +100,8 @@ enum step_at {
 	STEP_NEW,
 	STEP_READING,
 	STEP_AWAITING, /* the definition by which a call in doubt was made is being brought: then it is read again */
-	STEP_ADOPTING, /* the user's own table: the row gets its shadow, then it is read again */
+	STEP_PUTTING_AWAY, /* the claim before is in doubt: its call gets a row of its own, then it is read again */
+	STEP_ADOPTING,     /* the user's own table: the row gets its shadow, then it is read again */
 	STEP_CLAIMING,
 	STEP_LOOKING_UP_CLAIM,
 	STEP_RECOVERING,
@@ -140,17 +142,23 @@ struct entity_step {
 	const struct step_view
 		*call; /* by which the action is called: another version's, where that call is in doubt */
 	int64_t call_version;
-	int64_t subject, fence, effort, attempt, unknowns;
+	int64_t subject, fence, attempt, unknowns;
+	int64_t effort;       /* of the step's key */
+	int64_t counter;      /* of the subject, as it was read */
+	int64_t kept_version; /* of the definition that has made the call that is kept */
 	enum act_outcome outcome;
 	bool claimed;
 	bool acted;    /* an action outside of the store may have had an effect */
+	bool look;     /* for what is kept of the step */
+	bool kept;     /* there is a call of this step that was begun before (kept_call.h) */
 	bool doubt;    /* an earlier try of this effect may have been done: another holder's, or one of ours */
 	bool answered; /* the action said for good that it did nothing: the next try is another effect */
 	unsigned adopted, rewritten; /* how often that was tried */
 	bool overrun;     /* the claim was gone before the step had ended: what it still wrote changed nothing */
 	bool redescribed; /* `attributes` are others than those that were read */
 	struct slice workspace, name, requester, input;
-	struct slice sender, address; /* of the call: those of the first try under its key (step_kept.c) */
+	struct slice sender, address, sent_data; /* of the call: those of the first try under its key (step_kept.c) */
+	const char *from;                        /* the status that it was made in */
 	bool noted;
 	bool half_noted;      /* a note of ours may stand, and its commit was not answered */
 	unsigned notes;       /* how often that was lost, or the claim */

@@ -26,10 +26,10 @@ DB_STMT(stmt_columns, "table_columns", "t", "tt",
 DB_STMT(stmt_follow, "shadow_follow", "ttiiiti", "iii",
 	FOLLOW("fence") ", owner = NULL, until = NULL, effort = effort + 1, doubt = 0{from} WHERE id = ?7 RETURNING {ord}version, fence, effort");
 
-DB_STMT(stmt_follow_claim, "shadow_claim", "ttiiitiiittti", "iii",
+DB_STMT(stmt_follow_claim, "shadow_claim", "ttiiitiiiti", "iii",
 	FOLLOW("fence + 1") ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8{from} WHERE id = ?7"
 	ENTITY_SAME_EFFORT /* mutant: table-claim-effort -> " AND ?9 >= 0" */
-	ENTITY_NO_OTHER_CALL /* mutant: table-claim-over-call -> " AND ?10 || ?11 || ?12 <> '' AND ?13 >= 0" */
+	ENTITY_NO_OTHER_CALL /* mutant: table-claim-over-call -> " AND ?10 <> '' AND ?11 >= 0" */
 	" RETURNING {ord}version, fence, effort");
 
 /* ---- the live schema ---- */
@@ -227,12 +227,14 @@ static void entity_table_make(struct db_stmt *stmt, const char *name, const char
 	*stmt = (struct db_stmt){.name = name, .sql = arena_keep(arena, &sb).p, .in = in, .out = out};
 }
 
-#define SELECT                                                                                                                    \
-	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                                      \
-	" coalesce(s.updated_at, 0), '{}', e.claim_step, e.claim_from, e.claim_requester, e.claim_input, CAST(u.%I AS TEXT), ''," \
-	" coalesce(s.doubt, 0), e.claim_effort, e.claim_address, e.claim_open, e.claim_version, NULL"                             \
-	" FROM %T u LEFT JOIN hx_entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"                \
+#define FIELDS                                                                                                         \
+	"SELECT e.subject, u.%S, CAST(u.%V AS BIGINT), s.fence, s.effort, s.owner, s.until,"                           \
+	" coalesce(s.updated_at, 0), '{}', CAST(u.%I AS TEXT), '', coalesce(s.doubt, 0), NULL,"                        \
+	" e.claim_step, e.claim_from, e.claim_requester, e.claim_input, e.claim_effort, e.claim_address, e.claim_version"
+#define FROM                                                                                                           \
+	" FROM %T u LEFT JOIN hx_entity e ON e.workspace = '' AND e.workflow = ?1 AND e.name = CAST(u.%I AS TEXT)"     \
 	" LEFT JOIN hx_subject s ON s.id = e.subject"
+#define SELECT FIELDS FROM
 
 /* ?1 to ?2 from ?3 version ?4 time ?5 id: in the types that the columns have. */
 #define UPDATE(time)                                                                                                   \
@@ -265,12 +267,13 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 	if (!table)
 		return NULL;
 	table->time = time_of(type_of(columns, t->updated_at)->s, postgres);
-	entity_table_make(&table->read, "table_read", "ts", ENTITY_OUT, t, SELECT " WHERE u.%I = ?2", arena);
+	entity_table_make(&table->read, "table_read", "tst", ENTITY_OUT, t,
+			  FIELDS ", " KEPT_CALL_COLUMNS FROM KEPT_CALL_JOIN("?3") " WHERE u.%I = ?2", arena);
 	entity_table_make(
-		&table->list, "table_list", "ttii", ENTITY_OUT, t,
+		&table->list, "table_list", "ttii", ENTITY_LIST_OUT, t,
 		SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') ORDER BY u.%I LIMIT ?4", arena);
 	entity_table_make(
-		&table->list_after, "table_list_after", "ttiis", ENTITY_OUT, t,
+		&table->list_after, "table_list_after", "ttiis", ENTITY_LIST_OUT, t,
 		SELECT
 		" WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') AND u.%I > ?5 ORDER BY u.%I LIMIT ?4",
 		arena);

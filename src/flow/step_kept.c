@@ -1,23 +1,26 @@
 /*
  * One key, one request: what a step in doubt has sent before is what it sends again. See step_parts.h.
  *
- * A call is written down before it is begun: with the claim, or, of a step without one, in a unit of its own. It counts as long
- * as its key does, which is as long as the entity's effort has not risen (subject.h):
+ * A call is written down before it is begun: with the claim, or, of a step without one, in a unit of its own. It counts, with its key, until
+ * that step has a definite answer, whatever other steps of the entity do in between (kept_call.h):
  *
- *   nothing was begun under this key ─▶ the call is the caller's
- *   something was, and may have been done ─┬ the same input ─▶ that call: its input as it was written, its requester, and its
- *                                          │                  action, out of the version of the definition that it was made by
- *                                          └ another one ───▶ HX_IN_DOUBT, and nothing is written or sent
+ *   nothing is kept of this step ─▶ the call is the caller's
+ *   something is, and may have been done ─┬ the same input ─▶ that call: its input and data as they were written, its requester, and its
+ *                                         │                  action, out of the version of the definition that it was made by
+ *                                         └ another one ───▶ HX_IN_DOUBT, and nothing is written or sent
  *
  * Versions are never deleted, so what was sent needs no copy: where to, with which headers (and the names of secrets in them, whose
  * values no store ever sees), for how long, and what an answer means. What a new definition says of secrets goes to no old address.
  * The step itself (claim, where it leads, after-effects) is of the definition in force.
  *
  * Who has read that nothing was begun may be late. So a call without a claim is written down only if nobody has claimed since, and
- * a claim is taken only if no other call was written down under its key since; whoever is late reads again.
+ * a claim is taken only if no other call of the step was written down since; whoever is late reads again.
  *
- * Of an entity the last call is kept. Limits that are known: where two of its steps are in doubt at the same time, the one that
- * was begun first has only its key; and a step that is done raises the effort of all, so another one that is in doubt has a new key.
+ * That nothing is kept of a step is what nearly everybody finds, and nobody looks for it: the unit that writes a call down is lost where
+ * something is, and who has lost it looks (step_looks). But where nothing is written down before a call, or nothing is called, he looks first.
+ *
+ * A claim that ends by its time leaves its call in the entity's row, where the next one would write over it. So whoever fires a step
+ * then puts it away first (PUTTING_AWAY), and reads again.
  */
 #include "base/json_canonical.h"
 #include "flow/step_parts.h"
@@ -53,20 +56,22 @@ void step_call_by(struct entity_step *s, const struct step_view *view, int64_t v
 	s->address = slice_str(view->action && view->action->url ? view->action->url : "");
 }
 
-/* Was something begun under the key of this step that may have been done? */
-static bool is_in_doubt(const struct entity_step *s, const struct db_rows *rows)
+/*
+ * Is what the last claim has begun in doubt? In a table of the user's also where he has moved the row on under it. (Known limit: if he moves
+ * it back as well, and its holder is still at work, the call is kept although that one brings the step to its end.)
+ */
+bool step_claim_is_in_doubt(const struct entity_step *s, const struct db_rows *rows)
 {
-	const struct db_value *effort = db_cell(rows, 0, ENTITY_CLAIM_EFFORT);
+	bool owned = db_cell(rows, 0, ENTITY_OWNER)->type != DB_NULL;
 
-	return effort->type == DB_INT && effort->i == s->effort &&
-	       slice_eq(db_cell(rows, 0, ENTITY_CLAIM_STEP)->s, s->rq->step_key) &&
-	       (s->doubt || db_cell(rows, 0, ENTITY_CLAIM_OPEN)->i > 0);
+	return db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->type == DB_INT &&
+	       (owned ? s->rq->ref.machine->table != NULL : db_cell(rows, 0, ENTITY_DOUBT)->i != 0);
 }
 
 /* The workflow by which the call was noted; what was noted without a version is taken for one of this one. NULL: not here yet. */
-static const struct workflow *noted_by(const struct entity_step *s, const struct db_rows *rows, int64_t *ret_version)
+static const struct workflow *noted_by(const struct entity_step *s, const struct db_value *version,
+				       int64_t *ret_version)
 {
-	const struct db_value *version = db_cell(rows, 0, ENTITY_CLAIM_VERSION);
 	const struct entity_machine *machine = s->rq->ref.machine;
 
 	*ret_version = machine->version;
@@ -78,19 +83,44 @@ static const struct workflow *noted_by(const struct entity_step *s, const struct
 				  : NULL;
 }
 
+static bool looks_by_itself(const struct entity_step *s, const struct step *step)
+{
+	const struct step_view *view = workflow_view(step_workflow(s), step, s->rq->requester);
+
+	if (view->claim_into)
+		return false;
+	return step_acts_outside(view->validation) ||
+	       (!step_acts_outside(view->action) && s->rq->ref.machine->version > 1); /* one before may have called */
+}
+
+bool step_looks(const struct entity_step *s)
+{
+	const struct workflow *w = step_workflow(s);
+	bool looks = s->look || s->rq->mode != STEP_FIRE || s->rq->ref.machine->table;
+
+	for (size_t i = 0; i < w->steps_n && !looks; i++)
+		if (slice_is(s->rq->step_key, w->steps[i].step_key))
+			looks = looks_by_itself(s, &w->steps[i]); /* mutant: looks-too-late -> ; */
+	return looks;
+}
+
 enum hx_code step_find_call(struct entity_step *s, const struct db_rows *rows)
 {
-	struct slice requester = db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s;
+	/* A claim of what is kept has noted it as the definition in force calls it. */
+	int by = s->kept ? ENTITY_KEPT_STEP - ENTITY_CLAIM_STEP : 0;
+	struct slice requester = db_cell(rows, 0, by + ENTITY_CLAIM_REQUESTER)->s,
+		     from = db_cell(rows, 0, by + ENTITY_CLAIM_FROM)->s;
 	int64_t version;
-	const struct workflow *w = noted_by(s, rows, &version);
+	const struct workflow *w = noted_by(s, db_cell(rows, 0, by + ENTITY_CLAIM_VERSION), &version);
 	const struct step *step;
 
 	if (!w)
 		return HX_BUSY;
-	step = workflow_step(w, db_cell(rows, 0, ENTITY_CLAIM_STEP)->s, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s,
-			     requester);
+	s->kept_version = version;
+	step = workflow_step(w, db_cell(rows, 0, by + ENTITY_CLAIM_STEP)->s, from, requester);
 	if (!step)
 		return HX_IN_DOUBT;
+	s->from = step->status;
 	step_call_by(s, workflow_view(w, step, requester), version);
 	return HX_OK;
 }
@@ -101,24 +131,39 @@ static enum hx_code send_again(struct entity_step *s, const struct db_rows *rows
 	s->doubt = true;
 	*ret_words =
 		"the outcome of this step's last call is not known, and it had another input: fire it with that one";
-	if (!same_input(s->input, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s))
+	if (!same_input(s->input, db_cell(rows, 0, ENTITY_KEPT_INPUT)->s))
 		return HX_IN_DOUBT;
 	/* Noted by a program that kept no version: headers of another definition are not meant for where that one went. */
 	*ret_words =
 		"the outcome of this step's last call is not known, and the definition in force calls something else: "
 		"put the one back that made it";
-	if (!slice_eq(s->address, db_cell(rows, 0, ENTITY_CLAIM_ADDRESS)->s))
+	if (!slice_eq(s->address, db_cell(rows, 0, ENTITY_KEPT_ADDRESS)->s))
 		return HX_IN_DOUBT;
-	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s);
-	s->sender = arena_copy(s->arena, db_cell(rows, 0, ENTITY_CLAIM_REQUESTER)->s);
+	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_KEPT_INPUT)->s);
+	s->sender = arena_copy(s->arena, db_cell(rows, 0, ENTITY_KEPT_REQUESTER)->s);
+	step_take_kept_data(s, rows);
 	return HX_OK;
+}
+
+void step_take_kept_data(struct entity_step *s, const struct db_rows *rows)
+{
+	s->sent_data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_KEPT_DATA)->s); /* mutant: kept-data -> ; */
+}
+
+void step_find_kept(struct entity_step *s, const struct db_rows *rows)
+{
+	s->kept = rows->columns > ENTITY_KEPT_STEP && db_cell(rows, 0, ENTITY_KEPT_EFFORT)->type == DB_INT;
+	if (s->kept)
+		s->effort = db_cell(rows, 0, ENTITY_KEPT_EFFORT)->i;
 }
 
 enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, const char **ret_words)
 {
 	enum hx_code code;
 
-	if (!is_in_doubt(s, rows))
+	s->from = s->step->status;
+	step_find_kept(s, rows);
+	if (!s->kept)
 		return HX_OK;
 	*ret_words = "the outcome of this step's last call is not known, and no definition has the step that made it";
 	code = step_find_call(s, rows);
@@ -127,5 +172,6 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 	if (step_acts_outside(s->call->action))
 		return send_again(s, rows, ret_words);
 	step_call_by(s, s->view, s->rq->ref.machine->version); /* it ran in the store, where nothing is in doubt */
+	s->from = s->step->status;
 	return HX_OK;
 }

@@ -105,6 +105,13 @@ extern const struct task_shape step_shape;
 
 /* The call is made by this view, of this version of the definition. */
 void step_call_by(struct entity_step *s, const struct step_view *view, int64_t version);
+/* Does the read say what is kept of the step? */
+bool step_looks(const struct entity_step *s);
+/* What the last claim has begun is in doubt, and still stands in the entity's row. */
+bool step_claim_is_in_doubt(const struct entity_step *s, const struct db_rows *rows);
+/* The call that is kept of the step, if one is, and its key; the data that it was made with. */
+void step_find_kept(struct entity_step *s, const struct db_rows *rows);
+void step_take_kept_data(struct entity_step *s, const struct db_rows *rows);
 /* By the view that the call was written down by. HX_BUSY: that version is not here (yet); HX_IN_DOUBT: it has no such step. */
 enum hx_code step_find_call(struct entity_step *s, const struct db_rows *rows);
 /* What was begun before under the step's key, if anything, is what is sent. As above; HX_IN_DOUBT: it cannot be, as the words say. */
@@ -116,10 +123,9 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 
 void step_build_read(const struct entity_step *s, struct unit *unit);
 void step_build_claim(const struct entity_step *s, struct unit *unit);
-void step_build_note(const struct entity_step *s, struct unit *unit);
+void step_note_call(const struct entity_step *s, struct unit *unit);
 void step_build_release(const struct entity_step *s, struct unit *unit);
 void step_build_hold(const struct entity_step *s, struct unit *unit);
-void step_build_answer(const struct entity_step *s, struct unit *unit);
 void step_build_change(const struct entity_step *s, struct unit *unit);
 void step_build_recover(const struct entity_step *s, struct unit *unit);
 /* The finish, with everything that belongs to its unit. */

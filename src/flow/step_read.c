@@ -140,6 +140,10 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 		step_end_saying(s, HX_CONCURRENCY_ERROR, "the entity has another version by now");
 		return;
 	}
+	if (step_claim_is_in_doubt(s, &answer->result->rows[0])) { /* mutant: written-over -> if (0) { */
+		step_go(s, STEP_PUTTING_AWAY, answer);
+		return;
+	}
 	code = step_take_kept(s, &answer->result->rows[0], &words);
 	if (code == HX_BUSY)
 		await_definition(s, answer);
@@ -202,6 +206,20 @@ static void take_word(struct entity_step *s, const struct answer *answer)
 	step_go(s, STEP_RELEASING, answer);
 }
 
+/* The key of the claim's call, and what is kept of it beside the claim. */
+static void find_claimed_call(struct entity_step *s, const struct db_rows *rows)
+{
+	const struct db_value *effort = db_cell(rows, 0, ENTITY_CLAIM_EFFORT);
+
+	step_find_kept(s, rows);
+	if (effort->type == DB_INT) {
+		s->kept &= s->effort == effort->i;
+		s->effort = effort->i;
+	}
+	if (s->kept)
+		step_take_kept_data(s, rows);
+}
+
 static void take_read_of_claim(struct entity_step *s, const struct answer *answer, struct slice status)
 {
 	const struct db_rows *rows = &answer->result->rows[0];
@@ -219,6 +237,7 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 		step_end_saying(s, HX_WRONG_STATUS, "the claim belongs to another step");
 		return;
 	}
+	find_claimed_call(s, rows);
 	if (step_find_call(s, rows) ==
 	    HX_BUSY) { /* which step made the call in the definition in force is known in any case */
 		await_definition(s, answer);
@@ -244,11 +263,12 @@ static void take_read_of_claim(struct entity_step *s, const struct answer *answe
 	}
 }
 
-/* A call in doubt was made with the data as it is, and is made again with it. */
+/* The last call that was begun was made with the data as it is. (What is in doubt for longer is kept with its own.) */
 static bool is_in_doubt(const struct entity_step *s, const struct db_rows *rows)
 {
-	return s->doubt ||
-	       (db_cell(rows, 0, ENTITY_CLAIM_OPEN)->i > 0 && db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->i == s->effort);
+	const struct db_value *kept = db_cell(rows, 0, ENTITY_KEPT_EFFORT);
+
+	return db_cell(rows, 0, ENTITY_DOUBT)->i || (kept->type == DB_INT && kept->i >= s->effort);
 }
 
 static void take_read_to_change(struct entity_step *s, const struct answer *answer)
@@ -308,12 +328,12 @@ void step_take_read(struct entity_step *s, const struct answer *answer)
 	s->subject = db_cell(rows, 0, ENTITY_SUBJECT)->i;
 	s->version = db_cell(rows, 0, ENTITY_VERSION)->i;
 	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
-	s->effort = db_cell(rows, 0, ENTITY_EFFORT)->i;
+	s->effort = s->counter = db_cell(rows, 0, ENTITY_EFFORT)->i;
 	entity_assert_valid(s->rq->ref.machine, rows);
-	s->doubt = db_cell(rows, 0, ENTITY_DOUBT)->i != 0;
+	s->doubt = false;
 	if (s->rq->mode == STEP_RECOVER)
 		s->workspace = arena_copy(s->arena, db_cell(rows, 0, ENTITY_WORKSPACE)->s);
-	s->data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
+	s->data = s->sent_data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);
 	s->redescribed = false;
 	s->attributes = db_cell(rows, 0, ENTITY_ATTRIBUTES)->type == DB_NULL
 				? slice_of(NULL, 0)

@@ -25,7 +25,7 @@ static void add_raw(struct strbuf *sb, const char *name, struct slice json)
 }
 
 /* What every call tells: "workflow":…,"id":…,"step":…,"requester":…,"input":…,"data":… */
-static void add_common(const struct entity_step *s, struct strbuf *sb)
+static void add_common(const struct entity_step *s, struct slice data, struct strbuf *sb)
 {
 	strbuf_add_str(sb, "\"workflow\":");
 	json_quote(slice_str(step_workflow(s)->name), sb);
@@ -33,7 +33,7 @@ static void add_common(const struct entity_step *s, struct strbuf *sb)
 	add_member(sb, "step", slice_str(s->step->step_key));
 	add_member(sb, "requester", s->sender);
 	add_raw(sb, "input", s->input);
-	add_raw(sb, "data", s->data);
+	add_raw(sb, "data", data);
 }
 
 void step_make_call(struct entity_step *s)
@@ -41,7 +41,7 @@ void step_make_call(struct entity_step *s)
 	LOCAL_STRBUF(sb, BODY_BYTES_MAX);
 
 	strbuf_add_char(&sb, '{');
-	add_common(s, &sb);
+	add_common(s, s->sent_data, &sb);
 	strbuf_add_char(&sb, '}');
 	s->call_key = s->key;
 	s->body = arena_keep(s->arena, &sb);
@@ -61,7 +61,7 @@ void step_make_effect_payload(struct entity_step *s)
 
 	strbuf_add_char(&sb, '{');
 	trace_add_members(s->rq->traceparent, &sb);
-	add_common(s, &sb);
+	add_common(s, s->data, &sb);
 	add_member(&sb, "from", slice_str(s->step->status));
 	add_member(&sb, "to", slice_str(move.to));
 	strbuf_addf(&sb, ",\"version\":%lld", (long long)s->version + 1);

@@ -39,11 +39,15 @@ static struct entity_sent step_units_call_of(const struct entity_step *s)
 {
 	return (struct entity_sent){
 		.step = s->rq->step_key,
-		.from = s->step->status,
+		.from = s->from,
 		.requester = s->sender,
 		.input = s->input,
+		.data = s->sent_data,
 		.effort = s->effort,
+		.counter = s->counter,
 		.version = s->call_version,
+		.kept = s->kept,
+		.kept_version = s->kept_version,
 		.address = s->address,
 		.at_version = s->rq->ref.machine->table ? 0 : s->version,
 		.fence = s->fence,
@@ -103,6 +107,15 @@ static void end_former_claim(const struct entity_step *s, struct unit *unit)
 		slot_forget(unit, s->subject); /* mutant: slot-of-a-former-claim -> ; */
 }
 
+/* A claim that was taken where nothing was kept has no row, and pays nothing. */
+static void forget(const struct entity_step *s, struct unit *unit)
+{
+	struct slice step = slice_str(s->step->step_key);
+
+	if (s->kept || s->noted || s->rq->mode != STEP_FIRE)
+		kept_call_forget(unit, s->subject, s->effort, step); /* mutant: kept-for-ever -> ; */
+}
+
 void step_build_claim(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = step_units_call_of(s);
@@ -113,7 +126,7 @@ void step_build_claim(const struct entity_step *s, struct unit *unit)
 		entity_table_claim(unit, &s->stamp, &row, &move, step_lease_ms(s), &call);
 	else
 		entity_claim(unit, &s->stamp, &move, s->version, step_lease_ms(s), &call);
-	entity_note_claim(unit, s->subject, &call);
+	entity_note_claim(unit, s->subject, s->step->status, &call);
 	add_note(s, unit, slice_of(NULL, 0));
 	end_former_claim(s, unit);
 	take_slot(s, unit);
@@ -130,6 +143,8 @@ void step_build_release(const struct entity_step *s, struct unit *unit)
 		subject_release(unit, &s->stamp, &move, s->fence, s->answered);
 	add_note(s, unit, slice_of(NULL, 0));
 	leave_slot(s, unit);
+	if (s->answered)
+		forget(s, unit);
 	if (s->task.code == HX_OK && s->rq->along) /* a person asked for it; otherwise it is a step that failed */
 		s->rq->along->add(s->rq->along, s, move.to, unit);
 }
@@ -153,6 +168,7 @@ void step_build_finish(const struct entity_step *s, struct unit *unit)
 	add_note(s, unit, s->output);
 	add_after_effects(s, unit); /* mutant: effects-outside-unit */
 	leave_slot(s, unit);
+	forget(s, unit);
 	if (!s->claimed)
 		end_former_claim(s, unit);
 	if (step_is_sql(s)) {
@@ -173,11 +189,14 @@ void step_build_change(const struct entity_step *s, struct unit *unit)
 		s->rq->along->add(s->rq->along, s, s->status, unit);
 }
 
-void step_build_note(const struct entity_step *s, struct unit *unit)
+void step_note_call(const struct entity_step *s, struct unit *unit)
 {
 	struct entity_sent call = step_units_call_of(s);
 
-	entity_note_call(unit, s->stamp.op, s->subject, &call);
+	if (s->kept)
+		kept_call_again(unit, s->stamp.op, s->subject, &call);
+	else
+		kept_call_note(unit, s->stamp.op, s->subject, &call);
 }
 
 void step_build_read(const struct entity_step *s, struct unit *unit)
@@ -186,8 +205,11 @@ void step_build_read(const struct entity_step *s, struct unit *unit)
 		entity_read_subject(unit, s->rq->subject);
 		ASSERT(unit->lines_n == STEP_LINE_SLOT);
 		slot_read_held(unit, s->rq->subject);
+	} else if (!step_looks(s)) {
+		entity_read_bare(unit, &s->rq->ref);
 	} else {
-		entity_read(unit, &s->rq->ref); /* what is held for a person has none */
+		/* What is held for a person has no slot. */
+		entity_read(unit, &s->rq->ref, s->rq->mode == STEP_CHANGE ? slice_str("") : s->rq->step_key);
 	}
 }
 
@@ -202,12 +224,4 @@ void step_build_hold(const struct entity_step *s, struct unit *unit)
 {
 	subject_hold(unit, s->subject, s->fence, /* if_past= */ false);
 	leave_slot(s, unit);
-}
-
-void step_build_answer(const struct entity_step *s, struct unit *unit)
-{
-	if (s->outcome == ACT_FAILED)
-		entity_failed_alone(unit, s->subject, s->effort, s->rq->step_key);
-	else
-		subject_answered(unit, s->subject, s->effort);
 }

@@ -168,12 +168,6 @@ DB_STMT(stmt_hold, "subject_hold", "iii", "i",
 	" RETURNING {ord}fence",
 	.fenced = true);
 
-DB_STMT(stmt_answered, "subject_answered", "ii", "",
-	"UPDATE hx_subject SET effort = effort + 1, doubt = 0{from} WHERE id = ?1"
-	" AND owner IS NULL" /* mutant: answered-owner */
-	" AND effort = ?2" /* mutant: answered-effort -> " AND ?2 >= 0" */
-);
-
 /* Neither held nor nobody's (NULL): a beat that comes late must not give a held claim an end again. */
 DB_STMT(stmt_heartbeat, "subject_heartbeat", "iii", "i",
 	"UPDATE hx_subject SET until = hx_now_ms() + ?2"
@@ -358,12 +352,6 @@ void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_pas
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_hold, db_int(fence), db_int(subject), db_int(if_past));
 	unit_wake(unit, subject);
-}
-
-void subject_answered(struct unit *unit, int64_t subject, int64_t effort)
-{
-	unit_touch(unit, subject);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_answered, db_int(subject), db_int(effort));
 }
 
 void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence)

@@ -24,10 +24,9 @@
  *  S2  The fence rises with each claim and never falls, so no two holders ever have the same one.
  *  S3  Finish, release, revert and heartbeat are guarded by the fence: from a stale holder they change nothing.
  *  S4  owner and until are set exactly while the subject is claimed.
- *  S5  The effort rises when the action gave a definite answer (done, or refused for good) and never otherwise, so
- *      (subject, effort, step) names a logical effect: after an unknown outcome it is still the same one. A claim
- *      that ended by its time leaves a doubt; until that is settled, an answer that only says "this try did
- *      nothing" does not raise the effort either.
+ *  S5  The effort rises when an action gave a definite answer (done, or refused for good) and never otherwise: it is
+ *      where the numbers of new keys come from. A claim that ended by its time leaves a doubt. What an entity's step
+ *      in doubt has of both it keeps for itself, whatever is answered meanwhile (kept_call.h).
  *  S6  history.seq has no gaps, and head is the hash that links its last row to the one before (db/link.h), so the last
  *      head vouches for all rows.
  */
@@ -125,11 +124,6 @@ void subject_take_over(struct unit *unit, const struct stamp *stamp, int64_t sub
  */
 #define SUBJECT_HELD "held"
 void subject_hold(struct unit *unit, int64_t subject, int64_t fence, bool if_past);
-/*
- * An action without a claim gave a definite answer and nothing else is written: the next effect is another one. Not while somebody has
- * claimed it meanwhile: what is done under that claim keeps its key until it is known.
- */
-void subject_answered(struct unit *unit, int64_t subject, int64_t effort);
 /*
  * A move that stands for several transitions at once: one history row covers them, the version rises by their number.
  * Both rows: version reached, fence.

@@ -68,7 +68,7 @@ void why_read_entity(struct unit *unit, const struct entity_ref *ref)
 	/* What is in a table of the user's has no workspace. */
 	struct db_value workspace = ref->machine->table ? db_str("") : db_text(ref->workspace);
 
-	entity_read(unit, ref);
+	entity_read(unit, ref, slice_str(""));
 	ASSERT(unit->lines_n == WHY_LINE_EFFECTS);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_effects, workspace, db_str(ref->machine->workflow->name), db_text(ref->name),
 		 db_int(ID_COUNTER_N), db_int(ID_CARRY), db_text(ref->workspace), db_int(WHY_EFFECTS_MAX + 1));

@@ -30,7 +30,8 @@ static void add_statuses(struct sim *sim, const struct trial_member *m, struct s
 	int64_t open = 0;
 
 	json_more_text(out, "status", db_cell(rows, row, status)->s);
-	json_more_bool(out, "doubt", db_cell(rows, row, doubt)->i);
+	json_more_bool(out, "doubt",
+		       db_cell(rows, row, doubt)->i || (m->machine->entity && trial_keeps_a_claim(sim, m)));
 	if (!trial_has_slots(t))
 		return;
 	for (size_t i = 0; i < rows->n; i++)

@@ -223,6 +223,8 @@ extern const struct db_stmt trial_past, trial_worker_due, trial_effect_due, tria
 	trial_runs, trial_run_steps, trial_jobs, trial_history, trial_sql_counts, trial_output;
 
 /* An entity as the engine reads it: columns of flow/entity.h. */
+/* A claim of the entity is in doubt, and put away. */
+bool trial_keeps_a_claim(struct sim *sim, const struct trial_member *m);
 struct unit_result trial_read_entity(struct sim *sim, const struct trial_member *m);
 
 bool trial_forgets_versions(const struct sim *sim);

@@ -67,8 +67,10 @@ DB_STMT(hash_jobs, "trial_hash_jobs", "", "ttiiiittii",
 	"SELECT s.status, s.owner, " FROM_NOW("s.until") ", s.doubt, j.attempt, " FROM_NOW("j.due_at")
 	", j.output, j.action, " FROM_NOW("j.unsettled_since") ","
 	" j.sent_version FROM hx_job j JOIN hx_subject s ON s.id = j.subject ORDER BY j.subject");
-DB_STMT(hash_entities, "trial_hash_entities", "", "tttiiitt",
-	"SELECT claim_step, claim_from, claim_input, claim_effort, claim_open, claim_version, claim_requester, data FROM hx_entity ORDER BY subject");
+DB_STMT(hash_entities, "trial_hash_entities", "", "tttiitt",
+	"SELECT claim_step, claim_from, claim_input, claim_effort, claim_version, claim_requester, data FROM hx_entity ORDER BY subject");
+DB_STMT(hash_kept, "trial_hash_kept", "", "ittttitii",
+	"SELECT effort, step, from_status, requester, input, version, data, open, op IS NULL FROM hx_kept_call ORDER BY subject, step");
 DB_STMT(hash_versions, "trial_hash_versions", "", "ii", "SELECT version, fence FROM hx_subject ORDER BY id");
 DB_STMT(hash_sql, "trial_hash_sql", "", "tt", "SELECT action, effect FROM trial_ledger ORDER BY rowid");
 
@@ -141,6 +143,7 @@ static uint64_t hash_all(struct sim *sim, uint64_t hash)
 	}
 	if (t->has_entity) {
 		hash = sim_hash_answer(sim, &hash_entities, hash);
+		hash = sim_hash_answer(sim, &hash_kept, hash);
 		if (t->machine->next)
 			hash = hash_mix(hash, trial_is_put(sim));
 	}
@@ -167,8 +170,17 @@ struct unit_result trial_read_entity(struct sim *sim, const struct trial_member 
 {
 	LOCAL_UNIT(unit);
 
-	entity_read(&unit, &m->ref);
+	entity_read(&unit, &m->ref, slice_str(""));
 	return sim_run_unit(sim, &unit);
+}
+
+DB_STMT(claims_kept, "trial_claims_kept", "i", "i", "SELECT count(*) FROM hx_kept_call WHERE subject = ?1 AND op IS NULL");
+
+bool trial_keeps_a_claim(struct sim *sim, const struct trial_member *m)
+{
+	struct unit_result result = trial_ask_of(sim, &claims_kept, TRIAL_SUBJECT_OF(trial_of(sim), m));
+
+	return db_cell(&result.rows[0], 0, 0)->i > 0;
 }
 
 const struct trial_member *trial_member_of(struct sim *sim, int64_t subject)

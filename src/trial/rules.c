@@ -216,7 +216,7 @@ static bool finishes(const struct workflow *w, struct slice from, struct slice t
 	return false;
 }
 
-static void check_entity_told(struct sim *sim, const struct trial_member *m, bool in_doubt)
+static void check_entity_told(struct sim *sim, const struct trial_member *m, unsigned in_doubt)
 {
 	const struct trial_ledger *ledger = trial_ledger(sim);
 	const struct trial *t = trial_of(sim);
@@ -243,22 +243,35 @@ static void check_entity_told(struct sim *sim, const struct trial_member *m, boo
 	}
 }
 
+/* Calls that are kept, beside that of the claim; not where the entity was moved on, so that nobody goes on with the call. */
+DB_STMT(kept, "trial_kept", "itt", "i",
+	"SELECT count(*) FROM hx_kept_call WHERE subject = ?1 AND from_status = ?2 AND step <> ?3");
+
+static unsigned kept_beside(struct sim *sim, const struct db_rows *rows, bool claimed)
+{
+	LOCAL_UNIT(unit);
+
+	UNIT_ADD(&unit, UNIT_ANY, &kept, db_int(db_cell(rows, 0, ENTITY_SUBJECT)->i),
+		 db_text(db_cell(rows, 0, ENTITY_STATUS)->s),
+		 db_text(claimed ? db_cell(rows, 0, ENTITY_CLAIM_STEP)->s : slice_str("")));
+
+	struct unit_result result = sim_run_unit(sim, &unit);
+
+	return (unsigned)db_cell(&result.rows[0], 0, 0)->i;
+}
+
 static void check_entity(struct sim *sim, const struct trial_member *m)
 {
 	struct unit_result result = trial_read_entity(sim, m);
 	const struct db_rows *rows = &result.rows[0];
 	bool owned = db_cell(rows, 0, ENTITY_OWNER)->type != DB_NULL,
 	     held = owned && db_cell(rows, 0, ENTITY_UNTIL)->i == INT64_MAX;
-	bool open = db_cell(rows, 0, ENTITY_CLAIM_OPEN)->i > 0 &&
-		    db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->i == db_cell(rows, 0, ENTITY_EFFORT)->i;
-
-	/* Of a row of the user's: unless another workflow has moved it on, so that nobody goes on with the call. */
-	open = open && slice_eq(db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, db_cell(rows, 0, ENTITY_STATUS)->s);
+	bool claimed = held || db_cell(rows, 0, ENTITY_DOUBT)->i;
 
 	if (owned && !held)
 		trial_break(sim, RULE_STUCK, NULL, "the entity stays %.*s for ever",
 			    SLICE_ARGS(db_cell(rows, 0, ENTITY_STATUS)->s));
-	check_entity_told(sim, m, held || db_cell(rows, 0, ENTITY_DOUBT)->i || open);
+	check_entity_told(sim, m, claimed + kept_beside(sim, rows, claimed));
 }
 
 void trial_quiet(struct sim *sim)

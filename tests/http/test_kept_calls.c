@@ -2,10 +2,13 @@
  * A call that is in doubt while its definition is replaced: by a PUT in the middle of the call, and then the node is killed (-9).
  * The new definition leads to another service, with another password. Whoever makes the call again, for an entity's step, its probe
  * or an after-effect, makes it where it was made, with the headers that were meant for there, until an answer settles it.
+ *
+ * Nor do other steps of the entity settle it, whatever they save, on whichever node, and how often they are killed in between.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -25,12 +28,20 @@ static const char definition[] =
 	"'Close':{'kind':'http','url':'%1$s/close','effect':'keyed','headers':{'Authorization':'%2$s'}},"
 	"'Shut':{'kind':'http','url':'%1$s/shut','effect':'claimed','probe':'Ask','headers':{'Authorization':'%2$s'}},"
 	"'Ask':{'kind':'http','url':'%1$s/ask','effect':'idempotent','headers':{'Authorization':'%2$s'}},"
+	"'Charge':{'kind':'http','url':'%1$s/charge','effect':'keyed','headers':{'Authorization':'%2$s'}},"
+	"'Edit':{'kind':'http','url':'%1$s/edit','effect':'keyed'},"
 	"'Mail':{'kind':'http','url':'%1$s/mail','effect':'keyed','headers':{'Authorization':'%2$s'}}},"
 	"'steps':[{'step_id':1,'step_key':'close','status':'approved','successful_state':'closed','action':'Close',"
 	"'claim_state':['closing','approved'],'on_unknown':'revert','success_after_effect':['Mail']},"
 	"{'step_id':2,'step_key':'bare','status':'approved','successful_state':'closed','action':'Close','on_unknown':'hold'},"
 	"{'step_id':3,'step_key':'ask','status':'approved','successful_state':'closed','action':'Shut',"
-	"'claim_state':['asking','approved'],'on_unknown':'probe'}]}";
+	"'claim_state':['asking','approved'],'on_unknown':'probe'},"
+	"{'step_id':4,'step_key':'charge','status':'approved','successful_state':'approved','action':'Charge',"
+	"'claim_state':['closing','approved'],'on_unknown':'revert'},"
+	"{'step_id':5,'step_key':'edit','status':'approved','successful_state':'approved','action':'Edit','save_as':'edited',"
+	"'claim_state':['closing','approved']},"
+	"{'step_id':6,'step_key':'note','status':'approved','successful_state':'approved','action':'Edit'},"
+	"{'step_id':7,'step_key':'touch','status':'approved','successful_state':'approved'}]}";
 
 static struct service *other; /* where the second definition leads */
 
@@ -234,6 +245,92 @@ static void test_a_redrive_in_doubt(void **state)
 	end(scene);
 }
 
+/* ---- while another step is done ---- */
+
+/* The other steps are done, in order; each of them has its own key each time. */
+static void edit_in_between(struct scene *scene, int node)
+{
+	const char *const steps[] = {"edit", "note", "touch", "edit"};
+
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+		scene_fire(scene, node, "a", steps[i], 200, NULL);
+}
+
+static size_t kept_calls(struct scene *scene)
+{
+	char cell[20];
+
+	scene_sql(scene, "SELECT count(*) FROM hx_kept_call", cell, sizeof cell);
+	return (size_t)atoi(cell);
+}
+
+/* The node that charges is killed, another step is done, the definition is another, and it is charged again: the service sees one call. */
+static void test_another_step_in_between(void **state)
+{
+	struct scene *scene = *state;
+	struct firing *firing;
+
+	begin(scene);
+	hold(scene, "/charge");
+	scene_create(scene, "a");
+	scene_fire(scene, 0, "a", "edit", 200, NULL);
+	firing = firing_start(scene, 0, "a", "charge");
+	kill_in_the_middle(scene, "/charge");
+	firing_join(firing, 0, NULL);
+	firing_free(firing);
+	scene_await_status(scene, 0, "a", "approved", ARRIVE_MS);
+	edit_in_between(scene, 0);
+	assert_int_equal(kept_calls(scene), 1);
+	scene_kill(scene, 0);
+	scene_start(scene, 0);
+	scene_must(scene, 0, "POST", "/api/v1/entities/billing/a/steps/charge", "{'input':{'other':1}}", 409,
+		   "IN_DOUBT");
+	service_play(scene->service, "/charge", &(struct play){.how = PLAY_DROP});
+	scene_fire(scene, 0, "a", "charge", 504, "OUTCOME_UNKNOWN");
+	scene_await_status(scene, 0, "a", "approved", ARRIVE_MS);
+	edit_in_between(scene, 0);
+	service_play(scene->service, "/charge", &(struct play){0});
+	scene_fire(scene, 0, "a", "charge", 200, NULL);
+	assert_kept(scene, "/charge", 3);
+	assert_int_equal(kept_calls(scene), 0);
+	/* It was answered: the next one is another charge, as the definition in force has it. */
+	scene_fire(scene, 0, "a", "charge", 200, NULL);
+	assert_int_equal(service_count(other, "/charge", NULL), 1);
+	assert_string_not_equal(service_call(other, "/charge", 0).key, service_call(scene->service, "/charge", 0).key);
+	end(scene);
+}
+
+/* Of one entity at once: a claim's that was reverted, and that of a step without a claim. Each is made again as it was. */
+static void test_two_in_doubt(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_create(scene, "a");
+	service_play(scene->service, "/charge", &(struct play){.how = PLAY_DROP});
+	service_play(scene->service, "/edit", &(struct play){.how = PLAY_DROP});
+	scene_fire(scene, 0, "a", "note", 504, "OUTCOME_UNKNOWN");
+	scene_fire(scene, 0, "a", "charge", 504, "OUTCOME_UNKNOWN");
+	scene_await_status(scene, 0, "a", "approved", ARRIVE_MS);
+	scene_fire(scene, 0, "a", "note", 504, "OUTCOME_UNKNOWN");
+	assert_int_equal(kept_calls(scene), 2);
+	scene_must(scene, 0, "POST", "/api/v1/entities/billing/a/data", "{'data':{'x':1},'version':3}", 409,
+		   "IN_DOUBT");
+	scene_fire(scene, 0, "a", "touch", 200, NULL);
+	scene_must(scene, 0, "POST", "/api/v1/entities/billing/a/data", "{'data':{'x':1},'version':4}", 200, NULL);
+	service_play(scene->service, "/charge", &(struct play){0});
+	service_play(scene->service, "/edit", &(struct play){0});
+	scene_fire(scene, 0, "a", "charge", 200, NULL);
+	scene_fire(scene, 0, "a", "note", 200, NULL);
+	assert_kept(scene, "/charge", 2);
+	service_await(scene->service, "/edit", 3, ARRIVE_MS);
+	assert_string_equal(service_call(scene->service, "/edit", 2).key, service_call(scene->service, "/edit", 0).key);
+	assert_string_equal(service_call(scene->service, "/edit", 2).body,
+			    service_call(scene->service, "/edit", 0).body);
+	assert_int_equal(kept_calls(scene), 0);
+	end(scene);
+}
+
 #define ON_BOTH(test)                                                                                                  \
 	cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down),                                   \
 	{                                                                                                              \
@@ -245,6 +342,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(test_a_step_under_a_claim),
 		ON_BOTH(test_a_step_without_a_claim),
+		ON_BOTH(test_another_step_in_between),
+		ON_BOTH(test_two_in_doubt),
 		ON_BOTH(test_a_probe),
 		ON_BOTH(test_an_after_effect),
 		ON_BOTH(test_a_redrive_in_doubt),

@@ -28,15 +28,23 @@ static void make_entities(struct sim *sim, const char *workflow)
 /* The calls that are written down, and the data that goes with them, decide what may be sent. */
 static const struct db_stmt stmt_calls = {
 	.name = "sim_calls",
-	.sql = "SELECT claim_step, claim_input, claim_effort, claim_open, claim_version, claim_requester, data FROM hx_entity",
+	.sql = "SELECT claim_step, claim_input, claim_effort, claim_version, claim_requester, data FROM hx_entity",
 	.in = "",
-	.out = "ttiiitt",
+	.out = "ttiitt",
+};
+
+static const struct db_stmt stmt_kept = {
+	.name = "sim_kept",
+	.sql = "SELECT step, effort, from_status, requester, input, data, version, open FROM hx_kept_call ORDER BY subject, step",
+	.in = "",
+	.out = "titttti"
+	       "i",
 };
 
 static const struct db_stmt stmt_note = {
 	.name = "sim_note",
-	.sql = "SELECT coalesce(claim_op, 0) FROM hx_entity WHERE subject = ?1",
-	.in = "i",
+	.sql = "SELECT count(*) FROM hx_kept_call WHERE subject = ?1 AND op = ?2",
+	.in = "ii",
 	.out = "i",
 };
 
@@ -59,13 +67,13 @@ static uint64_t hash_calls(struct sim *sim, uint64_t hash)
 		if (!s || s->task.at != STEP_LOOKING_UP_NOTE)
 			continue;
 		unit_init(&unit, 0);
-		UNIT_ADD(&unit, UNIT_ANY, &stmt_note, db_int(s->subject));
+		UNIT_ADD(&unit, UNIT_ANY, &stmt_note, db_int(s->subject), db_int(s->stamp.op));
 
 		struct unit_result result = sim_run_unit(sim, &unit);
 
-		hash = hash_mix(hash, i * 2u + (db_cell(&result.rows[0], 0, 0)->i == s->stamp.op));
+		hash = hash_mix(hash, i * 2u + (db_cell(&result.rows[0], 0, 0)->i != 0));
 	}
-	return sim_hash_answer(sim, &stmt_calls, hash);
+	return sim_hash_answer(sim, &stmt_kept, sim_hash_answer(sim, &stmt_calls, hash));
 }
 
 static int64_t never(struct sim *sim)

@@ -89,7 +89,8 @@ DB_STMT(stmt_moment, "sim_nouns_moment", "", "i", "SELECT NULL");
 DB_STMT(stmt_hash_job, "sim_nouns_hash_job", "", "iiii", "SELECT attempt, due_at IS NULL, ended_at IS NULL, error IS NULL FROM hx_job");
 DB_STMT(stmt_hash_batch, "sim_nouns_hash_batch", "", "iiiiiii",
 	"SELECT due_at IS NULL, completed_at IS NULL, started_at IS NULL, cancel_requested, cancelled, flipped_to, next_n FROM hx_batch");
-DB_STMT(stmt_hash_entity, "sim_nouns_hash_entity", "", "tii", "SELECT claim_step, claim_effort, claim_open FROM hx_entity");
+DB_STMT(stmt_hash_entity, "sim_nouns_hash_entity", "", "tii",
+	"SELECT claim_step, claim_effort, (SELECT coalesce(sum(open), 0) FROM hx_kept_call) FROM hx_entity");
 
 /* A bulk's own history rows: those that a person writes are to another status. */
 DB_STMT(stmt_check, "sim_nouns_check", "tt", "i",

@@ -126,7 +126,7 @@ static void server_ask(const struct task *task, struct ask *ask)
 	if (s->at == SERVER_STARTING)
 		fences_ask_floor(ask->unit);
 	else if (s->at == SERVER_READING)
-		entity_read(ask->unit, &ref);
+		entity_read(ask->unit, &ref, slice_str(""));
 	else if (s->at == SERVER_MAKING)
 		entity_create(ask->unit, &s->stamp, &ref, s->subject, slice_str("{}"), slice_of(NULL, 0));
 	else if (s->at == SERVER_CLAIMING)
@@ -176,6 +176,7 @@ TEST_STMT(drop_history, "DELETE FROM hx_history");
 TEST_STMT(put_history, "INSERT INTO hx_history SELECT * FROM sim_history");
 TEST_STMT(drop_entities, "DELETE FROM hx_entity");
 TEST_STMT(put_entities, "INSERT INTO hx_entity SELECT * FROM sim_entity");
+TEST_STMT(drop_kept_calls, "DELETE FROM hx_kept_call"); /* there were none */
 TEST_STMT(put_floor, "UPDATE hx_fences SET floor = (SELECT floor FROM sim_fences)");
 TEST_STMT(restored, "UPDATE sim_life SET restores = restores + 1, raised = 0");
 TEST_STMT(raised, "UPDATE sim_life SET raised = 1");
@@ -201,9 +202,9 @@ static void operator_take(struct task *task, const struct answer *answer)
 
 static void operator_ask(const struct task *task, struct ask *ask)
 {
-	static const struct db_stmt *const restore[] = {&stmt_drop_subjects, &stmt_put_subjects,  &stmt_drop_history,
-							&stmt_put_history,   &stmt_drop_entities, &stmt_put_entities,
-							&stmt_put_floor,     &stmt_restored};
+	static const struct db_stmt *const restore[] = {&stmt_drop_subjects,   &stmt_put_subjects,  &stmt_drop_history,
+							&stmt_put_history,     &stmt_drop_entities, &stmt_put_entities,
+							&stmt_drop_kept_calls, &stmt_put_floor,     &stmt_restored};
 	const struct operator* o =(const struct operator*) task;
 
 	ask->kind = o->at == OPERATOR_DONE ? ASK_DONE : o->at == OPERATOR_SLEEPING ? ASK_SLEEP : ASK_COMMIT;

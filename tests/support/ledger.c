@@ -33,10 +33,18 @@ static const struct db_stmt stmt_gate = {
 
 static const struct db_stmt stmt_notes = {
 	.name = "ledger_notes",
-	.sql = "SELECT {ord}claim_step, claim_input, claim_effort, claim_open, claim_op FROM hx_entity{join}"
+	.sql = "SELECT {ord}claim_step, claim_input, claim_effort FROM hx_entity{join}"
 	       " WHERE subject = ?1",
 	.in = "i",
-	.out = "ttiii",
+	.out = "tti",
+};
+
+static const struct db_stmt stmt_kept = {
+	.name = "ledger_kept",
+	.sql = "SELECT {ord}step, effort, from_status, requester, input, data, address, version, open, op FROM hx_kept_call{join}"
+	       " WHERE subject = ?1 ORDER BY {ord}step",
+	.in = "i",
+	.out = "titttttiii",
 };
 
 /* All jobs of its queue: itself is 0, those that were pushed are called by their op. */
@@ -346,8 +354,8 @@ struct part {
 #define PARTS_MAX 6 /* with the end */
 
 static const struct part parts_of[][PARTS_MAX] = {
-	[LEDGER_MIXED] = {{&stmt_notes, "note"}, {&stmt_gate, "record"}},
-	[LEDGER_SUBJECTS] = {{&stmt_notes, "note"}},
+	[LEDGER_MIXED] = {{&stmt_notes, "note"}, {&stmt_kept, "kept"}, {&stmt_gate, "record"}},
+	[LEDGER_SUBJECTS] = {{&stmt_notes, "note"}, {&stmt_kept, "kept"}},
 	[LEDGER_GATE] = {{&stmt_gate, "record"}},
 	[LEDGER_JOBS] = {{&stmt_jobs, "job"}},
 	[LEDGER_ACCOUNTS] = {{&stmt_account, "account"}, {&stmt_entries, "entry"}},

@@ -101,9 +101,20 @@ static void finish_effect(struct unit *unit, const struct kind_args *args)
 /* What a step of an entity does when it claims. */
 static struct entity_sent call_of(const struct kind_args *args)
 {
-	return (struct entity_sent){slice_str("close"), "open",       slice_str("admin"),
-				    slice_str("null"),  args->effort, /* version= */ 1,
-				    slice_str(""),      args->fence,  args->version};
+	return (struct entity_sent){
+		.step = slice_str("close"),
+		.from = "open",
+		.requester = slice_str("admin"),
+		.input = slice_str("null"),
+		.data = slice_str("{}"),
+		.effort = args->effort,
+		.counter = args->effort,
+		.version = 1,
+		.kept_version = 1,
+		.address = slice_str(""),
+		.fence = args->fence,
+		.at_version = args->version,
+	};
 }
 
 static void claim_noted(struct unit *unit, const struct kind_args *args)
@@ -112,7 +123,24 @@ static void claim_noted(struct unit *unit, const struct kind_args *args)
 	struct entity_sent call = call_of(args);
 
 	entity_claim(unit, &args->stamp, &m, args->version, args->lease_ms, &call);
-	entity_note_claim(unit, args->subject, &call);
+	entity_note_claim(unit, args->subject, open_status, &call);
+}
+
+/* By one who has read that a call of the step is kept. */
+static void claim_again(struct unit *unit, const struct kind_args *args)
+{
+	struct move m = move(args, open_status, claimed);
+	struct entity_sent call = call_of(args);
+
+	call.kept = true;
+	entity_claim(unit, &args->stamp, &m, args->version, args->lease_ms, &call);
+	entity_note_claim(unit, args->subject, open_status, &call);
+}
+
+static void finish_kept(struct unit *unit, const struct kind_args *args)
+{
+	finish(unit, args);
+	kept_call_forget(unit, args->subject, args->effort, slice_str("close"));
 }
 
 /* And when it calls without one. */
@@ -120,7 +148,19 @@ static void note_call(struct unit *unit, const struct kind_args *args)
 {
 	struct entity_sent call = call_of(args);
 
-	entity_note_call(unit, args->stamp.op, args->subject, &call);
+	kept_call_note(unit, args->stamp.op, args->subject, &call);
+}
+
+static void call_again(struct unit *unit, const struct kind_args *args)
+{
+	struct entity_sent call = call_of(args);
+
+	kept_call_again(unit, args->stamp.op, args->subject, &call);
+}
+
+static void put_away(struct unit *unit, const struct kind_args *args)
+{
+	kept_call_put_away(unit, args->subject, args->fence);
 }
 
 static void note_other_call(struct unit *unit, const struct kind_args *args)
@@ -128,12 +168,12 @@ static void note_other_call(struct unit *unit, const struct kind_args *args)
 	struct entity_sent call = call_of(args);
 
 	call.input = slice_str("{}");
-	entity_note_call(unit, args->stamp.op, args->subject, &call);
+	kept_call_note(unit, args->stamp.op, args->subject, &call);
 }
 
 static void failed_alone(struct unit *unit, const struct kind_args *args)
 {
-	entity_failed_alone(unit, args->subject, args->effort, call_of(args).step);
+	kept_call_answered(unit, args->subject, args->effort, call_of(args).step, /* alone= */ true);
 }
 
 /* By a caller who has read it unclaimed. */
@@ -167,7 +207,7 @@ static void hold_past(struct unit *unit, const struct kind_args *args)
 
 static void answered(struct unit *unit, const struct kind_args *args)
 {
-	subject_answered(unit, args->subject, args->effort);
+	kept_call_answered(unit, args->subject, args->effort, call_of(args).step, /* alone= */ false);
 }
 
 static void read(struct unit *unit, const struct kind_args *args)
@@ -226,6 +266,10 @@ const struct unit_kind unit_kinds[] = {
 	{.name = "finish", .build = finish},
 	{.name = "finish_effect", .build = finish_effect},
 	{.name = "claim_noted", .build = claim_noted},
+	{.name = "claim_again", .build = claim_again},
+	{.name = "finish_kept", .build = finish_kept},
+	{.name = "call_again", .build = call_again},
+	{.name = "put_away", .build = put_away},
 	{.name = "change_data", .build = change_data},
 	{.name = "note_call", .build = note_call},
 	{.name = "note_other_call", .build = note_other_call},

@@ -139,15 +139,17 @@ static void a_claim_that_is_lost_to_a_call_without_one(void **state)
 	lose_claim(&h);
 	assert_int_equal(hand_entity_called(&h, "open", 4, 1, "charge", "{ }"), ASK_COMMIT);
 	assert_string_equal(hand_stmt(&h), "subject_claim_for_call");
-	assert_true(slice_is(h.unit.lines[0].params[10].s, "{ }")); /* as it was sent, and for whom */
-	assert_true(slice_is(h.unit.lines[0].params[11].s, "cron"));
+	assert_string_equal(h.unit.lines[2].stmt->name, "kept_call_again");
+	assert_true(slice_is(h.unit.lines[2].params[2].s, "cron")); /* as it was sent, and for whom */
+	assert_true(slice_is(h.unit.lines[2].params[3].s, "{ }"));
 	begin_claiming(&h, &s);
 	lose_claim(&h);
 	hand_entity_called(&h, "open", 4, 1, "charge", "{ }");
 	lose_claim(&h); /* it was answered meanwhile */
 	assert_int_equal(hand_entity(&h, "open", 4, 1), ASK_COMMIT);
-	assert_true(slice_is(h.unit.lines[0].params[10].s, "{}"));
-	assert_true(slice_is(h.unit.lines[0].params[11].s, "default"));
+	assert_string_equal(h.unit.lines[2].stmt->name, "entity_note_claim");
+	assert_true(slice_is(h.unit.lines[2].params[2].s, "default"));
+	assert_true(slice_is(h.unit.lines[2].params[3].s, "{}"));
 }
 
 static void a_claim_is_not_lost_for_ever(void **state)

@@ -464,19 +464,6 @@ static void a_janitor_holds_a_claim_past_its_time(void **state)
 	assert_loses(w, "the second janitor");
 }
 
-static void the_effort_rises_once_for_each_definite_answer(void **state)
-{
-	struct world *w = *state;
-
-	world_create(w, 1, "open");
-	for (int i = 0; i < 2; i++) { /* the second one is late */
-		world_begin(w);
-		subject_answered(&w->unit, 1, /* effort= */ 0);
-		assert_int_equal(world_run(w), UNIT_WON);
-		assert_row(w, "1|3|open|1|1|0+1|-|-|");
-	}
-}
-
 /* ---- reading ---- */
 
 static void reads_say_what_is_there(void **state)
@@ -615,7 +602,6 @@ int main(int argc, char **argv)
 		WORLD_TEST(a_claim_past_its_time_passes_to_a_new_holder),
 		WORLD_TEST(a_held_claim_has_no_end_of_its_own),
 		WORLD_TEST(a_janitor_holds_a_claim_past_its_time),
-		WORLD_TEST(the_effort_rises_once_for_each_definite_answer),
 		WORLD_TEST(reads_say_what_is_there),
 		WORLD_TEST(an_op_is_found_where_it_won_and_nowhere_else),
 		WORLD_TEST(stuck_claims_come_by_id_in_pages),

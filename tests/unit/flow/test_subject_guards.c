@@ -132,12 +132,6 @@ static void hold_past(struct unit *unit, const struct stamp *stamp)
 	subject_hold(unit, 1, FENCE, /* if_past= */ true);
 }
 
-static void answered(struct unit *unit, const struct stamp *stamp)
-{
-	(void)stamp;
-	subject_answered(unit, 1, EFFORT_NOW);
-}
-
 static void heartbeat(struct unit *unit, const struct stamp *stamp)
 {
 	(void)stamp;
@@ -199,8 +193,6 @@ static const struct guard guards[] = {
 	{"withdraw-doubt", CLAIMED, SAME, withdraw, "SELECT 1 FROM hx_subject WHERE doubt = 0"},
 	{"hold-owner", CLAIMED, BUT("owner = NULL, until = NULL"), hold, NULL},
 	{"hold-past", LAPSED, BUT("until = 1000001"), hold_past, NULL},
-	{"answered-effort", FREE, BUT("effort = 9"), answered, "SELECT 1 FROM hx_subject WHERE effort <> 9"},
-	{"answered-owner", FREE, BUT("owner = 'there', until = 1000500"), answered, "SELECT 1 FROM hx_subject WHERE effort <> 6"},
 	{"heartbeat-held", CLAIMED, HELD, heartbeat, NULL},
 	{"look-up-op", FREE "; " OP(5), "UPDATE hx_history SET op = 6", look_up, GUARD_FINDS},
 	{"end-claims-kind", CLAIMED, BUT("kind = 4"), end_claims, "SELECT 1 FROM hx_subject WHERE until <> 1000500"},
