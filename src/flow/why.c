@@ -600,6 +600,17 @@ static void add_steps_from(struct why *why, const struct workflow *workflow, str
 		because(why, end_of(effects), "waits for nothing: no step leads out of this status");
 }
 
+/* Of several the one that was begun last; a claim that was reverted is in doubt before it is put away. */
+static void add_kept(struct why *why, const struct db_rows *rows)
+{
+	int step = db_cell(rows, 0, ENTITY_DOUBT)->i ? ENTITY_CLAIM_STEP : ENTITY_KEPT_STEP;
+
+	if (db_cell(rows, 0, step)->type != DB_NULL)
+		strbuf_addf(&why->words,
+			    "; what the step \"%.*s\" has begun has no answer: fired again, it makes the same call",
+			    SLICE_ARGS(db_cell(rows, 0, step)->s));
+}
+
 void why_entity(struct why *why, const struct workflow *workflow, const struct db_rows *rows,
 		const struct db_rows *effects, const struct port_sight *sight, int64_t now_ms)
 {
@@ -617,6 +628,7 @@ void why_entity(struct why *why, const struct workflow *workflow, const struct d
 			"waits for a definition that has this status: the one in force does not");
 	} else if (owner->type == DB_NULL) {
 		add_steps_from(why, workflow, status, effects);
+		add_kept(why, rows);
 	} else if (slice_is(owner->s, SUBJECT_HELD)) {
 		because(why, WHY_ENTITY_HELD,
 			"the outcome of the step \"%.*s\" is unknown: it waits for a person to resolve it",

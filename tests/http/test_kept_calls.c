@@ -281,6 +281,9 @@ static void test_another_step_in_between(void **state)
 	scene_await_status(scene, 0, "a", "approved", ARRIVE_MS);
 	edit_in_between(scene, 0);
 	assert_int_equal(kept_calls(scene), 1);
+	assert_non_null(
+		strstr(reply_text(scene_must(scene, 0, "GET", "/api/v1/why/entity:billing:a", NULL, 200, NULL), "why"),
+		       "what the step \"charge\" has begun has no answer"));
 	scene_kill(scene, 0);
 	scene_start(scene, 0);
 	scene_must(scene, 0, "POST", "/api/v1/entities/billing/a/steps/charge", "{'input':{'other':1}}", 409,
