@@ -107,8 +107,8 @@ struct db_driver {
 	enum hx_code (*commit)(struct db *db, struct hx_error *err);
 	/* Is the commit with this number durable, and all before it? Waits for that, ticking. NULL where db->may_be_later never is. */
 	bool (*durable)(struct db *db, uint64_t number, bool wait);
-	/* From any thread: returns when all is durable that other connections could see by now. NULL: as above. */
-	void (*settle)(struct db *db);
+	/* From any thread: waits until all is durable that other connections could see by now. False: that moment has come (ns 0: never). */
+	bool (*settle)(struct db *db, struct mono_time by);
 	void (*rollback)(struct db *db);
 	/*
 	 * After HX_CONCURRENCY_ERROR, outside of a transaction: which of the units have a subject that somebody keeps locked

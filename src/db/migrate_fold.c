@@ -79,6 +79,9 @@ static char *fold_line(struct strbuf *script, char *alter)
 	column += strlen(ADD_COLUMN);
 	strbuf_addf(&text, ", %.*s", (int)strcspn(column, ";"), column);
 	ASSERT(!text.failed);
+	end = strchr(column, ';') + 1;
+	end += strspn(end, " ");
+	ASSERT(*end == '\n' || *end == '\0' || begins(end, "--")); /* it goes with the line */
 	end = line + strcspn(line, "\n");
 	end += *end == '\n';
 	to = end_of_columns(strchr(make, '('));

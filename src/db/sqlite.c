@@ -349,15 +349,17 @@ static bool sqlite_durable(struct db *db, uint64_t number, bool wait)
 	return done;
 }
 
-static void sqlite_settle(struct db *db)
+static bool sqlite_settle(struct db *db, struct mono_time by)
 {
 	struct sqlite_db *s = sqlite_self(db);
 	uint64_t number = 0;
+	bool done = !db->may_be_later;
 
 	if (db->may_be_later)
 		number = sqlite_sync_promised(s->sync); /* mutant: read-before-durable -> ; */
-	while (number && !sqlite_sync_wait(s->sync, number, time_in_ms(SYNC_STEP_MS)))
-		;
+	while (!done && (!by.ns || clock_mono(db->clock).ns < by.ns))
+		done = sqlite_sync_wait(s->sync, number, time_in_ms(SYNC_STEP_MS));
+	return done;
 }
 
 enum hx_code sqlite_begin(struct db *db, struct hx_error *err)

@@ -24,7 +24,7 @@ struct sqlite_log {
 	bool later;          /* somebody else will sync what a commit writes */
 	int failed;          /* why what is held could not be written */
 	sqlite3_int64 there; /* up to here the file was written before */
-	sqlite3_int64 end;   /* of what this transaction has written; 0: nothing since the last sync */
+	sqlite3_int64 end;   /* the furthest that this transaction has written to; 0: nothing since the last sync */
 	sqlite3_int64 at;    /* where in the file what is held belongs */
 	size_t n;
 	unsigned char bytes[GATHERED_BYTES_MAX];
@@ -54,6 +54,16 @@ static void write_ahead(sqlite3_file *file)
 		log->there += ZEROS_BYTES;
 }
 
+/* What was spilled and changed again is written again, and the checksums of all that follows: the last write is not the furthest. */
+static void note_end(struct sqlite_log *log, sqlite3_int64 end)
+{
+	bool further = true;
+
+	further &= end > log->end; /* mutant: log-zeros-over-own */
+	if (further)
+		log->end = end;
+}
+
 /* Once it has failed, nothing is tried again: SQLite was told that these pages are there, and goes by that. */
 static int write_out(sqlite3_file *file)
 {
@@ -62,7 +72,7 @@ static int write_out(sqlite3_file *file)
 
 	if (log->n && !rc) {
 		rc = log->below->xWrite(file, log->bytes, (int)log->n, log->at);
-		log->end = log->at + (sqlite3_int64)log->n;
+		note_end(log, log->at + (sqlite3_int64)log->n);
 	}
 	if (!rc)
 		log->n = 0;
@@ -79,7 +89,7 @@ static int log_write(sqlite3_file *file, const void *bytes, int n, sqlite3_int64
 	if (rc)
 		return rc;
 	if ((size_t)n > GATHERED_BYTES_MAX) {
-		log->end = at + n;
+		note_end(log, at + n);
 		return log->below->xWrite(file, bytes, n, at);
 	}
 	if (!log->n)

@@ -119,13 +119,17 @@ static bool new_slab(void)
 	return true;
 }
 
+static inline void know_shelf(void)
+{
+	if (!shelf.known)
+		shelf.known = pthread_setspecific(at_end, &shelf) == 0;
+}
+
 static struct block *find(size_t kind)
 {
 	size_t bytes = bytes_of(kind);
 	struct block *block;
 
-	if (!shelf.known)
-		shelf.known = pthread_setspecific(at_end, &shelf) == 0;
 	if (atomic_load_explicit(&depot_n, memory_order_relaxed) > 0)
 		from_depot(kind);
 	block = pile_pop(&shelf.piles[kind]);
@@ -145,6 +149,7 @@ static void *memory_alloc(int n)
 	struct block *block;
 	uint64_t kind;
 
+	know_shelf();
 	if (bytes > BLOCK_MAX) {
 		block = malloc(bytes);
 		kind = LARGE | (uint64_t)n;
@@ -170,6 +175,7 @@ static void memory_free(void *p)
 	struct block *block = block_of(p);
 	struct pile *pile;
 
+	know_shelf();
 	if (block->kind & LARGE) {
 		free(block);
 		return;
@@ -196,6 +202,13 @@ static void *memory_realloc(void *p, int n)
 
 	if (n <= room && n >= room / 2)
 		return p;
+	if (block_of(p)->kind & LARGE && (size_t)n + HEAD_BYTES > BLOCK_MAX) {
+		struct block *block = realloc(block_of(p), (size_t)n + HEAD_BYTES);
+
+		if (block)
+			block->kind = LARGE | (uint64_t)n;
+		return block ? (char *)block + HEAD_BYTES : NULL;
+	}
 	to = memory_alloc(n);
 	if (!to)
 		return NULL;

@@ -8,7 +8,7 @@
  *   alloc: shelf ─ else depot ─ else cut off the slab ─ else a new slab           free: shelf ─ if that is full, half of it to the depot
  *
  * Slabs are never given back: SQLite keeps its pages anyway. What another thread frees goes round by the depot, so nothing grows
- * without end; a thread that ends leaves its shelf there. What is larger than a page is malloc's.
+ * without end; a thread that ends leaves its shelf there, and the rest of its slab to nobody. What is larger than a page is malloc's.
  */
 #pragma once
 

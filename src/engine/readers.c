@@ -104,7 +104,9 @@ static void drive(struct reader *r, struct seat *seat)
 		r->task->kind->ask(r->task, &ask);
 	}
 	ASSERT(ask.kind == ASK_DONE);
-	lane_settle(r->all->options.lane); /* what was read may be younger than what the disk has */
+	/* What was read may be younger than what the disk has. */
+	if (!lane_settle(r->all->options.lane, r->by))
+		ask.code = HX_STORE_UNAVAILABLE;
 	seat->done(seat, ask.code);
 }
 

@@ -272,7 +272,7 @@ static void *lane_run(void *context)
 		int64_t ns = wait_ns(lane, tended);
 
 		lane_assert_valid(lane);
-		if (!inbox_take(&lane->inbox, ns, &lane->stats, &lane->bag) && ns == IDLE_NS) {
+		if (!inbox_take(&lane->inbox, ns, &lane->stats, &lane->bag) && ns == IDLE_NS && !lane->up) {
 			lane->db->driver->tend(lane->db, /* idle= */ true);
 			tended = true;
 		}
@@ -376,10 +376,9 @@ static void lane_told(void *context)
 	lane_nudge(context);
 }
 
-void lane_settle(struct lane *lane)
+bool lane_settle(struct lane *lane, struct mono_time by)
 {
-	if (lane->db->may_be_later)
-		lane->db->driver->settle(lane->db);
+	return !lane->db->may_be_later || lane->db->driver->settle(lane->db, by);
 }
 
 enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane, struct hx_error *err)

@@ -183,6 +183,9 @@ void lane_set_node_number(struct lane *lane, uint32_t number);
 void lane_set_peers(struct lane *lane, struct lane *const peers[], size_t n);
 /* Makes it look at its clock again (a test has moved a fake one). */
 void lane_nudge(struct lane *lane);
-/* From any thread: returns when all that another connection could read by now of what this lane has written is durable. */
-void lane_settle(struct lane *lane);
+/*
+ * From any thread: waits until all that another connection could read by now of what this lane has written is durable. False: that
+ * moment has come (ns 0: never).
+ */
+bool lane_settle(struct lane *lane, struct mono_time by) HX_MUST_CHECK;
 void lane_read_stats(struct lane *lane, struct lane_stats *ret_stats);

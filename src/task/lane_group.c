@@ -220,6 +220,8 @@ static bool run_group(struct lane *lane, size_t n)
 
 	lane->db->patience.reads = group_only_reads(lane, n);
 	group->later = lane->db->may_be_later && (lane->up || lane->pending.first);
+	/* What fails of its data is told so at once, perhaps because of a row that is not durable. Of many, halves find it, after all before. */
+	group->later &= n > 1; /* mutant: unit-alone-later */
 	if (!group_run(group, lane->db, &lane->hand->arena, lane->options.resolve_ms, &lane->sink, &lane->stats.group))
 		return false;
 	if (lane->db->may_be_later && !lane->db->patience.reads)
@@ -313,18 +315,21 @@ static void take_off(struct lane *lane)
 	lane_land(lane, /* wait= */ true);
 	lane->up = hand;
 	lane->hand = hand == &lane->flights[0] ? &lane->flights[1] : &lane->flights[0];
-	lane_land(lane, /* wait= */ false); /* what has only read is durable with what was before it, and nobody will tell */
 }
 
 void lane_commit_round(struct lane *lane)
 {
 	size_t n = gather(lane);
 
+	if (lane->locked_since.ns) /* another program may keep us for a while */
+		lane_land(lane, /* wait= */ true);
 	lane->hand->n = n ? run_group_or_its_reads(lane, n) : 0;
 	if (lane->hand->n && lane->hand->group.phase == GROUP_WRITTEN)
 		take_off(lane);
 	else
 		lane_hand_over(lane, /* told= */ n > 0);
+	/* What has only read is durable with what was before it, and nobody tells; nor does anybody twice. */
+	lane_land(lane, /* wait= */ false);
 	lane->stats.waiting = lane->pending_n + lane->aside_n;
 	lane->stats.rounds++;
 	lane->db->driver->tend(lane->db, /* idle= */ false);

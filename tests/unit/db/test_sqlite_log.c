@@ -221,6 +221,29 @@ static void zeros_are_not_written_over_others(void **state)
 	end(&scene);
 }
 
+/* Pages that were spilled and change again are written anew, with the checksums of all after them: the last write is not the last frame. */
+static void zeros_are_not_written_over_the_last_frame(void **state)
+{
+	(void)state;
+	for (int size = 20; size < 60; size++) { /* some of these end shortly after where the file does */
+		struct scene scene = begin();
+		char sql[200];
+
+		run(scene.writer, "PRAGMA cache_size = 5");
+		run(scene.other, "PRAGMA wal_checkpoint(TRUNCATE)");
+		assert_int_equal(put(scene.writer, size), SQLITE_OK);
+		run(scene.writer, "BEGIN");
+		snprintf(sql, sizeof sql, "UPDATE t SET bytes = randomblob(4000) WHERE id < %d", size / 2);
+		run(scene.writer, sql);
+		run(scene.writer, sql);
+		run(scene.writer, "INSERT INTO t (bytes) VALUES (zeroblob(4000));"
+				  "UPDATE t SET bytes = randomblob(4000) WHERE id = 3; COMMIT");
+		MUST_HOLD(ask(scene.other, "SELECT sum(length(bytes)) FROM t") == (size + 1) * 4000,
+			  "the end of a commit is written over with zeros");
+		end(&scene);
+	}
+}
+
 /* What does not fit into the cache is written before the commit, and read again. */
 static void what_is_not_committed_yet_is_read_back(void **state)
 {
@@ -372,6 +395,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(zeros_are_no_frames),
 		cmocka_unit_test(a_commit_does_not_fail_of_its_zeros),
 		cmocka_unit_test(zeros_are_not_written_over_others),
+		cmocka_unit_test(zeros_are_not_written_over_the_last_frame),
 		cmocka_unit_test(what_is_not_committed_yet_is_read_back),
 		cmocka_unit_test(what_cannot_be_written_is_not_written_later),
 		cmocka_unit_test(a_transaction_that_has_lost_pages_cannot_commit),

@@ -37,6 +37,7 @@ static struct scene begin(void)
 	struct db_options options = {.url = scene.store->url, .clock = clock_system(), .exclusive = true};
 	struct hx_error err;
 
+	disk_hold(false); /* the test before may have failed while it was held up */
 	scene.path = scene.store->url + strlen("sqlite:");
 	if (db_open(&options, &scene.db, &err) ||
 	    scene.db->driver->script(scene.db, "CREATE TABLE t (n INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err))
@@ -136,8 +137,7 @@ static void *settle(void *context)
 {
 	struct waiter *w = context;
 
-	w->scene->db->driver->settle(w->scene->db);
-	w->over = true;
+	w->over = w->scene->db->driver->settle(w->scene->db, (struct mono_time){0});
 	return NULL;
 }
 
@@ -173,6 +173,19 @@ static void who_reads_beside_waits_for_what_it_may_have_seen(void **state)
 {
 	(void)state;
 	waits_for_the_disk(settle, "somebody is told what the machine could still lose");
+}
+
+static void a_wait_for_the_disk_has_an_end(void **state)
+{
+	struct scene scene = begin();
+
+	(void)state;
+	disk_hold(true);
+	put_later(&scene, 10);
+	assert_false(scene.db->driver->settle(scene.db, time_in_ms(5)));
+	disk_hold(false);
+	assert_true(scene.db->driver->settle(scene.db, (struct mono_time){0}));
+	end(&scene);
 }
 
 static void who_tells_at_once_begins_when_all_before_is_durable(void **state)
@@ -248,6 +261,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_commit_is_seen_before_it_is_durable_and_says_so),
 		cmocka_unit_test(who_reads_beside_waits_for_what_it_may_have_seen),
+		cmocka_unit_test(a_wait_for_the_disk_has_an_end),
 		cmocka_unit_test(who_tells_at_once_begins_when_all_before_is_durable),
 		cmocka_unit_test(what_is_durable_survives_the_machine),
 		cmocka_unit_test(the_head_of_a_log_is_there_before_its_frames),

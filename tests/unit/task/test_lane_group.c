@@ -16,6 +16,13 @@ static void start(void)
 	party.lane->unit_ns = INT64_C(1) << 40;
 }
 
+/* A test may have failed while the disk was held up. */
+static int let_go(void **state)
+{
+	disk_hold(false);
+	return tear_down(state);
+}
+
 static unsigned aside_n(void)
 {
 	return disk_syncs(/* aside= */ true);
@@ -83,6 +90,20 @@ static void who_loses_to_what_is_not_durable_waits_too(void **state)
 		assert_int_equal(callers[i].code, i < MANY / 2 ? HX_OK : HX_CONCURRENCY_ERROR);
 }
 
+static void build_odd_one(struct unit *unit, const struct probe *p)
+{
+	static const struct db_stmt stmt = {
+		.name = "test_odd_one",
+		.sql = "INSERT INTO hx_subject (id, kind, status, version, op, updated_at, seq, head)"
+		       " SELECT -id, CASE version WHEN 2 THEN NULL ELSE 1 END, 'odd', 1, 1, 1, 1, x'00' FROM hx_subject WHERE id = ?1",
+		.in = "i",
+		.out = "",
+	};
+
+	unit_touch(unit, p->subject);
+	UNIT_ADD(unit, UNIT_VERDICT, &stmt, db_int(p->subject)); /* once it has been moved: kind may not be NULL */
+}
+
 /* A unit whose data is refused, in a group that goes later: it alone is told so, and all others have been done. */
 static void one_that_is_refused_harms_nobody(void **state)
 {
@@ -92,15 +113,49 @@ static void one_that_is_refused_harms_nobody(void **state)
 	hold_lane(party.lane, &holder);
 	for (size_t i = 0; i < MANY; i++) {
 		if (i % 40 == 20)
-			caller_probe(&callers[i], build_create, (int64_t)i + 1, 0); /* it is there */
+			caller_probe(&callers[i], build_odd_one, (int64_t)i, 0); /* of one that is moved before it */
 		else
 			caller_move(&callers[i], (int64_t)i + 1, /* version= */ 1);
 		submit(party.lane, &callers[i]);
 	}
 	let_lane_go();
 	AWAIT(count_done(callers, MANY) == MANY);
+	assert_true(party_stats().group.bisected > 0);
 	for (size_t i = 0; i < MANY; i++)
-		assert_int_equal(version_of((int64_t)i + 1), i % 40 == 20 ? 1 : 2);
+		if (i % 40 == 20)
+			assert_int_equal(callers[i].probe.verdict, UNIT_FAILED);
+		else
+			assert_int_equal(version_of((int64_t)i + 1), 2);
+}
+
+/* A unit by itself, which fails of what one of the group that is up has written. */
+static void one_that_fails_alone_waits_too(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	start();
+	make_subjects(GROUP_UNITS_MAX);
+	before = aside_n();
+	disk_hold(true);
+	hold_lane(party.lane, &holder);
+	party.lane->unit_ns = 0; /* 512 in the first group, and one after it */
+	for (size_t i = 0; i <= GROUP_UNITS_MAX; i++) {
+		if (i < GROUP_UNITS_MAX)
+			caller_move(&callers[i], (int64_t)i + 1, /* version= */ 1);
+		else
+			caller_probe(&callers[i], build_odd_one, 7, 0);
+		submit(party.lane, &callers[i]);
+	}
+	let_lane_go();
+	AWAIT(aside_n() > before);
+	for (int i = 0; i < 20; i++) {
+		MUST_HOLD(count_done(callers, GROUP_UNITS_MAX + 1) == 0, "a caller is told what the disk is still at");
+		poll(NULL, 0, 1);
+	}
+	disk_hold(false);
+	AWAIT(count_done(callers, GROUP_UNITS_MAX + 1) == GROUP_UNITS_MAX + 1);
+	assert_int_equal(callers[GROUP_UNITS_MAX].probe.verdict, UNIT_FAILED);
 }
 
 /* It stops with one group up: that one is answered, and what it has written is there. */
@@ -126,10 +181,11 @@ static void a_lane_that_stops_lands_what_is_up(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(nobody_is_answered_before_the_disk_has_it, tear_down),
-		cmocka_unit_test_teardown(who_loses_to_what_is_not_durable_waits_too, tear_down),
-		cmocka_unit_test_teardown(one_that_is_refused_harms_nobody, tear_down),
-		cmocka_unit_test_teardown(a_lane_that_stops_lands_what_is_up, tear_down),
+		cmocka_unit_test_teardown(nobody_is_answered_before_the_disk_has_it, let_go),
+		cmocka_unit_test_teardown(who_loses_to_what_is_not_durable_waits_too, let_go),
+		cmocka_unit_test_teardown(one_that_is_refused_harms_nobody, let_go),
+		cmocka_unit_test_teardown(one_that_fails_alone_waits_too, let_go),
+		cmocka_unit_test_teardown(a_lane_that_stops_lands_what_is_up, let_go),
 	};
 
 	ONLY_THE_NAMED(argc, argv);
