@@ -362,6 +362,11 @@ static bool sqlite_settle(struct db *db, struct mono_time by)
 	return done;
 }
 
+static void wait_for_all(struct sqlite_db *s)
+{
+	(void)sqlite_durable(&s->db, sqlite_sync_promised(s->sync), /* wait= */ true);
+}
+
 enum hx_code sqlite_begin(struct db *db, struct hx_error *err)
 {
 	struct sqlite_db *s = sqlite_self(db);
@@ -369,8 +374,7 @@ enum hx_code sqlite_begin(struct db *db, struct hx_error *err)
 	ASSERT(!s->begun);
 	/* What it reads, or loses to, is told as soon as it has committed; and that need not sync anything. */
 	if (!db->later && db->may_be_later)
-		(void)sqlite_durable(db, sqlite_sync_promised(s->sync),
-				     /* wait= */ true); /* mutant: begun-before-durable -> ; */
+		wait_for_all(s); /* mutant: begun-before-durable -> ; */
 	int rc = sqlite_step_fixed(db->patience.reads ? s->read : s->begin);
 
 	if (rc)
