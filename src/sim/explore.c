@@ -186,12 +186,13 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 		return false;
 	}
 	n = sim_edges(&walk->sim, edges);
+	invariant_late(&walk->sim);
 	if (is_quiet(&walk->sim, edges, n)) {
 		walk->report.quiet++;
 		invariant_quiet(&walk->sim);
-		if (walk->sim.violation[0])
-			return false;
 	}
+	if (walk->sim.violation[0])
+		return false;
 	if (left == 0)
 		return true;
 	shuffle(walk, edges, n);
@@ -292,6 +293,7 @@ static bool replay(const struct sim_scenario *scenario, const struct sim_edge *p
 			tell_rows(sim, words);
 			strbuf_add_char(words, '\n');
 		}
+		invariant_late(sim);
 		if (!sim->violation[0] && is_quiet(sim, edges, sim_edges(sim, edges)))
 			invariant_quiet(sim);
 		if (listener)

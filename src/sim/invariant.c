@@ -13,6 +13,7 @@
 #include "flow/run.h"
 #include "flow/subject.h"
 #include "flow/ways.h"
+#include "sim/sim_parts.h"
 #include "sim/world.h"
 
 DB_STMT(stmt_rows, "sim_rows", "", "itiitiibiii",
@@ -396,4 +397,43 @@ void invariant_quiet(struct sim *sim)
 	}
 	sim_roll_back(sim);
 	sim_restore(sim, &saved);
+}
+
+void invariant_writes(struct sim *sim, const union sim_task *asked)
+{
+	struct sim_state *state = &sim->state;
+	struct sim_row row;
+	struct unit unit;
+	struct ask ask;
+
+	sim_ask(&asked->task, &ask, &unit);
+	if (state->wrote_n < SIM_WROTE_MAX && unit.lines_n && unit.lines[0].rule != UNIT_ANY && unit.subjects_n &&
+	    sim_read_row(sim, unit.subjects[0], &row))
+		sim->wrote[state->wrote_n++] = (struct sim_wrote){*asked, row.claimed ? row.fence : 0};
+}
+
+static void check_late(struct sim *sim, const struct sim_wrote *late)
+{
+	uint64_t store = sim->state.store;
+	struct unit_result result;
+	struct sim_row row;
+	struct unit unit;
+	struct ask ask;
+
+	sim_ask(&late->asked.task, &ask, &unit);
+	if (!sim_read_row(sim, unit.subjects[0], &row) || row.fence == late->held)
+		return;
+	sim_savepoint(sim);
+	result = sim_run_unit(sim, &unit);
+	sim_roll_back(sim);
+	sim->state.store = store;
+	if (result.verdict == UNIT_WON)
+		sim_violate(sim, "I10: %s of a %s that came late was written", unit.lines[0].stmt->name,
+			    late->asked.task.kind->name);
+}
+
+void invariant_late(struct sim *sim)
+{
+	for (unsigned i = 0; i < sim->state.wrote_n && !sim->violation[0]; i++)
+		check_late(sim, &sim->wrote[i]);
 }

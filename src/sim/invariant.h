@@ -15,6 +15,8 @@
  *  I8  One key, one request: whatever is sent under a key, by whichever node and however often, is the same text, and to the same
  *      action: unless each try before has said for certain that it did nothing.
  *  I9  A run, a batch and a job go only where a way leads (flow/ways.h).
+ *  I10 Whoever comes late changes nothing: what somebody has written, another who had read the same and stood still may want to write at
+ *      any moment after that, and it is lost. (Who holds what he writes to is alone, and late once the fence has risen.)
  */
 #pragma once
 
@@ -55,3 +57,6 @@ void invariant_failed(struct sim *sim, const struct act_call *call);
 void invariant_rows(struct sim *sim);
 /* Where nothing can go on but time: I6, and I3 by a janitor run to its end. */
 void invariant_quiet(struct sim *sim);
+/* A task of a user's scenario is about to write what it asks for; and in every state after that: I10. */
+void invariant_writes(struct sim *sim, const union sim_task *asked);
+void invariant_late(struct sim *sim);

@@ -55,6 +55,7 @@
 #define SIM_ACTS_MAX 64
 #define SIM_EFFECTS_MAX 16
 #define SIM_REQUESTS_MAX 48
+#define SIM_WROTE_MAX 24
 #define SIM_WORDS_BYTES 200
 #define SIM_NOTES_BYTES 1024
 
@@ -243,6 +244,7 @@ struct sim_state {
 		int64_t subject, fence;
 		unsigned actor;
 	} acts[SIM_ACTS_MAX];              /* claims under which an action was started */
+	unsigned wrote_n;                  /* of sim->wrote[] */
 	unsigned effects_n;                /* calls that had an effect in the outside world */
 	uint64_t effects[SIM_EFFECTS_MAX]; /* the keys they carried, hashed */
 	unsigned requests_n;
@@ -254,6 +256,12 @@ struct sim_state {
 	struct sim_actor actors[SIM_ACTORS_MAX];
 	struct sim_group open[SIM_NODES_MAX];
 	struct sim_group doubt; /* a commit that may still land; one at a time */
+};
+
+/* Of a user's scenario: a task as it was when it wrote, for who stands still there and writes later (invariant.h, I10). */
+struct sim_wrote {
+	union sim_task asked;
+	int64_t held; /* the fence under which it held what it wrote to: it has written once, until that is over. 0: nobody held it */
 };
 
 enum sim_edge_kind {
@@ -293,6 +301,7 @@ struct sim {
 	char violation[512]; /* empty: none */
 	unsigned chosen;     /* of the rounds that an actor could begin */
 	bool full;           /* something could not be remembered, and is not checked */
+	struct sim_wrote wrote[SIM_WROTE_MAX];
 	uint64_t crash_points;
 	uint64_t prints_n; /* found to be known */
 };
