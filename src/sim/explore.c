@@ -66,6 +66,8 @@ struct walk {
 	bool cut;                            /* of a user's scenario: a schedule was longer than EXPLORE_DEPTH_MAX */
 	const struct explore_limits *limits; /* NULL: nobody wants to hear how far it is */
 	struct sim_edge path[EXPLORE_DEPTH_MAX];
+	uint64_t met[EXPLORE_DEPTH_MAX + 1]; /* the states on it, by their hashes */
+	bool forks[EXPLORE_DEPTH_MAX + 1];   /* which of these may be left in several ways */
 	unsigned path_n;
 };
 
@@ -75,6 +77,27 @@ static bool nothing_goes_on(const struct sim_edge *edges, size_t n)
 		if (sim_edge_is_progress(edges[i]))
 			return false;
 	return true;
+}
+
+/* Could the engine go on there in several ways? Then it leaves a circle, by and by. What others may do, it does not wait for. */
+static bool forks(const struct sim *sim, const struct sim_edge *edges, size_t n)
+{
+	const struct sim_user *user = sim->scenario->user;
+	unsigned ways = 0;
+
+	for (size_t i = 0; i < n && user; i++)
+		ways += sim->scenario->cast[edges[i].who].node < user->nodes_n && !edges[i].mask &&
+			(edges[i].kind == EDGE_WRITE ||
+			 (edges[i].kind == EDGE_AGAIN && !user->is_bystander(sim, edges[i].who)));
+	return ways > 1;
+}
+
+/* In a scenario of a user's: it has come to a state on its way, which it will come to again and again, and no time has passed since. */
+static void check_circle(struct sim *sim, const struct sim_edge *path, const uint64_t *met, const bool *forked, unsigned n)
+{
+	for (unsigned i = n; i-- > 0 && sim->scenario->user && path[i].kind != EDGE_TIME && !forked[i];)
+		if (met[i] == met[n])
+			sim_violate(sim, "I11: it goes on in circles, and no time passes");
 }
 
 /* In a scenario of a user's: nothing will ever happen by itself any more. */
@@ -170,6 +193,11 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 	double schedules = 0;
 	size_t n;
 
+	walk->met[walk->path_n] = hash;
+	if (seen->hash)
+		check_circle(&walk->sim, walk->path, walk->met, walk->forks, walk->path_n);
+	if (walk->sim.violation[0])
+		return false;
 	if (seen->hash && seen->left >= left) {
 		*ret_schedules = seen->schedules; /* 0 while it is still being looked at: a loop */
 		return true;
@@ -186,6 +214,7 @@ static bool go_down(struct walk *walk, unsigned left, double *ret_schedules)
 		return false;
 	}
 	n = sim_edges(&walk->sim, edges);
+	walk->forks[walk->path_n] = forks(&walk->sim, edges, n);
 	invariant_late(&walk->sim);
 	if (is_quiet(&walk->sim, edges, n)) {
 		walk->report.quiet++;
@@ -266,9 +295,11 @@ static bool replay(const struct sim_scenario *scenario, const struct sim_edge *p
 		   struct explore_listener *listener, char violation[512])
 {
 	struct sim *sim = malloc(sizeof *sim);
-	struct sim_edge edges[SIM_EDGES_MAX];
+	struct sim_edge edges[SIM_EDGES_MAX], taken[EXPLORE_DEPTH_MAX];
+	uint64_t met[EXPLORE_DEPTH_MAX + 1];
+	bool forked[EXPLORE_DEPTH_MAX + 1];
 	struct hx_error err;
-	unsigned step = 0;
+	unsigned step = 0, taken_n = 0;
 
 	ASSERT(sim);
 	if (sim_open(sim, scenario, &err)) {
@@ -276,6 +307,7 @@ static bool replay(const struct sim_scenario *scenario, const struct sim_edge *p
 		free(sim);
 		return true;
 	}
+	met[0] = sim_hash(sim);
 	for (unsigned i = 0; i < n && !sim->violation[0]; i++) {
 		char what[SIM_WORDS_BYTES];
 		size_t edges_n = sim_edges(sim, edges), e = 0;
@@ -287,12 +319,16 @@ static bool replay(const struct sim_scenario *scenario, const struct sim_edge *p
 		sim_describe(sim, path[i], what);
 		if (listener)
 			listener->before(listener, sim, path[i]);
+		forked[taken_n] = forks(sim, edges, edges_n);
+		taken[taken_n++] = path[i];
 		(void)sim_take(sim, path[i]); /* what broke stands in sim->violation */
 		if (words) {
 			strbuf_addf(words, "  %2u. %s\n      → ", ++step, what);
 			tell_rows(sim, words);
 			strbuf_add_char(words, '\n');
 		}
+		met[taken_n] = sim_hash(sim);
+		check_circle(sim, taken, met, forked, taken_n);
 		invariant_late(sim);
 		if (!sim->violation[0] && is_quiet(sim, edges, sim_edges(sim, edges)))
 			invariant_quiet(sim);

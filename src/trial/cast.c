@@ -345,6 +345,17 @@ static unsigned drives_n(struct sim *sim, unsigned actor)
 	       (trial_has_slots(trial_of(sim)) ? trial_slots_due(sim) : 0);
 }
 
+/* A claim in a status that the version in force does not have is nobody's to end (docs/definitions.md): it stays. */
+static bool has_past(struct sim *sim)
+{
+	const struct trial *t = trial_of(sim);
+	struct unit_result result = trial_ask(sim, &trial_past);
+	const struct db_rows *past = &result.rows[0];
+
+	return past->n && (db_cell(past, 0, 1)->i == job_kind() || wants_probe(t, past) ||
+			   workflow_is_claim_status(entity_past(t, past)->workflow, db_cell(past, 0, 6)->s));
+}
+
 unsigned trial_rounds(struct sim *sim, unsigned actor)
 {
 	struct trial *t = trial_of(sim);
@@ -356,7 +367,7 @@ unsigned trial_rounds(struct sim *sim, unsigned actor)
 	case PART_DRIVER:
 		return drives_n(sim, actor);
 	case PART_JANITOR:
-		return trial_ask(sim, &trial_past).rows[0].n > 0;
+		return has_past(sim);
 	case PART_WORKER:
 		return trial_ask(sim, &trial_worker_due).rows[0].n > 0;
 	case PART_OPERATOR:

@@ -1,6 +1,7 @@
 /* The store of a trial: how it begins, what of it decides the future, what the cast and the rules ask of it. */
 #include "base/hash.h"
 #include "sim/invariant.h"
+#include "sim/run_rules.h"
 #include "trial/parts.h"
 
 /* clang-format off */
@@ -13,6 +14,7 @@
 DB_STMT(setup_run, "trial_setup_run", "ttii", "",
 	"INSERT INTO hx_run (subject, workspace, workflow, definition_version, requester, input, due_at, created_at, times_out_at)"
 	" VALUES (?4, 'default', ?1, 1, 'caller', ?2, hx_now_ms(), hx_now_ms(), CASE WHEN ?3 > 0 THEN hx_now_ms() + ?3 END)");
+DB_STMT(setup_counted, "trial_setup_counted", "", "", RUNS_SETUP_COUNTED);
 DB_STMT(setup_version, "trial_setup_version", "ti", "", "INSERT INTO hx_definition (name, version, text, at) VALUES (?1, ?2, '{}', 0)");
 DB_STMT(setup_entity, "trial_setup_entity", "itt", "",
 	"INSERT INTO hx_entity (subject, workspace, workflow, name, data) VALUES (?1, 'default', ?2, ?3, '{}')");
@@ -23,8 +25,8 @@ DB_STMT(next_moment, "trial_next_moment", "", "i",
 DB_STMT(lease_end, "trial_lease_end", "", "i",
 	"SELECT min(until) FROM hx_subject WHERE " LEASED " AND until > hx_now_ms()");
 
-SHARED_STMT(trial_past, "trial_past", "", "iiittt",
-	"SELECT s.id, s.kind, s.fence, e.claim_step, e.claim_from, e.claim_requester FROM hx_subject s"
+SHARED_STMT(trial_past, "trial_past", "", "iiitttt",
+	"SELECT s.id, s.kind, s.fence, e.claim_step, e.claim_from, e.claim_requester, s.status FROM hx_subject s"
 	" LEFT JOIN hx_entity e ON e.subject = s.id WHERE s.owner IS NOT NULL AND s.until <= hx_now_ms()"
 	" AND NOT EXISTS (SELECT 1 FROM hx_run r WHERE r.subject = s.id) AND NOT EXISTS (SELECT 1 FROM hx_batch b WHERE b.subject = s.id)"
 	" ORDER BY s.id LIMIT 1");
@@ -255,6 +257,7 @@ void trial_setup(struct sim *sim)
 	}
 	for (size_t i = 0; i < t->members_n; i++)
 		add_member(&unit, &t->members[i], TRIAL_SUBJECT + (int64_t)i);
+	unit_add(&unit, UNIT_ANY, &setup_counted, 0, NULL);
 	(void)sim_run_unit(sim, &unit); /* what fails is a violation */
 	trial_tables_setup(sim);
 	if (trial_has_slots(t) && !t->scripted)

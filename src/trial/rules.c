@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "sim/run_rules.h"
 #include "trial/parts.h"
 
 const char *trial_rule_name(enum trial_rule rule)
@@ -45,7 +46,7 @@ static bool is_done(struct sim *sim, int64_t subject, const char *step, enum tri
 
 /* ---- on every edge ---- */
 
-/* What is CANCELLED was undone. (A compensation that nobody is called for is a row, which the engine's own rules look at.) */
+/* What is CANCELLED was undone. */
 static void check_cancelled(struct sim *sim, int64_t subject)
 {
 	const struct trial_ledger *ledger = trial_ledger(sim);
@@ -63,6 +64,12 @@ static void check_cancelled(struct sim *sim, int64_t subject)
 	}
 }
 
+/* The definition of a run, or of a part of one; NULL: nobody has it here. */
+static const struct run_definition *part_of(const struct run_machine *m, struct slice scope)
+{
+	return m ? run_definition_part(m->definition, scope.n ? scope : slice_of(NULL, 0)) : NULL;
+}
+
 /* For what is told as covered. */
 static void note_reached(struct sim *sim)
 {
@@ -72,15 +79,32 @@ static void note_reached(struct sim *sim)
 
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct run_machine *m = trial_machine_of(t, db_cell(rows, i, 0)->s, db_cell(rows, i, 3)->i);
-		struct slice scope = db_cell(rows, i, 1)->s;
-		const struct run_definition *d = m ? run_definition_part(m->definition,
-									 scope.n ? scope : slice_of(NULL, 0))
-						   : NULL;
+		const struct run_definition *d = part_of(m, db_cell(rows, i, 1)->s);
 		size_t position = (size_t)db_cell(rows, i, 2)->i;
 
 		for (size_t k = 0; d && position < d->steps_n && k < t->machines_n; k++)
 			if (t->machines[k].run == m)
 				trial_reached(t, t->machines[k].of, d->steps[position].name);
+	}
+}
+
+/* The same as the rows say it, which also know of compensations that nobody is called for; and the last comes first. */
+static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of, const struct run_definition *d)
+{
+	struct unit_result result = trial_ask_of(sim, &trial_run_steps, db_cell(runs, of, 0)->i);
+	const struct db_rows *rows = &result.rows[0];
+	bool cancelled = slice_is(db_cell(runs, of, 3)->s, RUN_CANCELLED), before = false;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct run_step *step = &d->steps[db_cell(rows, i, 0)->i];
+		bool undone = db_cell(rows, i, 2)->i,
+		     stands = step->compensate && !undone && slice_is(db_cell(rows, i, 1)->s, RUN_STEP_COMPLETED);
+
+		if (stands && cancelled)
+			trial_break(sim, RULE_UNDONE, NULL, "the run is CANCELLED, and step %s is not undone", step->name);
+		if (stands && before)
+			trial_break(sim, RULE_REVERSE, NULL, "a step before %s is undone, and %s is not", step->name, step->name);
+		before |= undone;
 	}
 }
 
@@ -93,11 +117,17 @@ static void check_runs(struct sim *sim)
 	if (trial_has_slots(trial_of(sim)))
 		trial_slots_check(sim);
 	for (size_t i = 0; i < rows->n; i++) {
+		const struct run_definition *d = part_of(
+			trial_machine_of(trial_of(sim), db_cell(rows, i, 1)->s, db_cell(rows, i, 13)->i), db_cell(rows, i, 9)->s);
+
 		if (slice_is(db_cell(rows, i, 3)->s, RUN_CANCELLED))
 			check_cancelled(sim, db_cell(rows, i, 0)->i);
+		if (d)
+			check_undone(sim, rows, i, d);
 		if (db_cell(rows, i, TRIAL_RUN_LEFT_ITS_END)->i)
 			trial_break(sim, RULE_LAST, NULL, "a run that had ended went on");
 	}
+	sim_check_runs(sim);
 }
 
 static void check_sql(struct sim *sim)

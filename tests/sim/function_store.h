@@ -20,7 +20,7 @@
 #include "flow/run_verb.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
-#include "sim/run_counts.h"
+#include "sim/run_rules.h"
 #include "sim/walks.h"
 #include "sim/well.h"
 #include "sim/world.h"

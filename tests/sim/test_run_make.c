@@ -19,7 +19,7 @@
 #include "sim/explore.h"
 #include "sim/invariant.h"
 #include "sim/left.h"
-#include "sim/run_counts.h"
+#include "sim/run_rules.h"
 #include "sim/walks.h"
 #include "sim/well.h"
 

@@ -1,10 +1,12 @@
 /*
- * That whoever changes the status of a run has said so (flow/run_count.h): an invariant of all simulations of runs, as a column that
- * has no findings. Runs that a simulation begins with are to be counted, too.
+ * What must hold of the rows of all runs, whatever their definitions say: for the engine's own scenarios and for those of a user's
+ * definition. (The names are those of flow/run.h.)
  */
-#ifndef SIM_RUN_COUNTS_H
-#define SIM_RUN_COUNTS_H
+#pragma once
 
+#include "sim/sim.h"
+
+/* That whoever changes the status of a run has said so (flow/run_count.h). Runs that a scenario begins with are to be counted, too. */
 #define RUNS_MISCOUNTED                                                                                                                           \
 	" (SELECT count(*) FROM (SELECT r.workflow, s.status, count(*) AS n FROM hx_run r JOIN hx_subject s ON s.id = r.subject GROUP BY 1, 2) a" \
 	" LEFT JOIN (SELECT workflow, status, sum(n) AS n FROM (SELECT workflow, to_status AS status, n FROM hx_run_moved"                        \
@@ -16,4 +18,5 @@
 	"INSERT INTO hx_run_moved (workspace, workflow, from_status, to_status, n)"                                    \
 	" SELECT workspace, workflow, '', 'PENDING', 1 FROM hx_run"
 
-#endif
+/* What is broken is a violation. */
+void sim_check_runs(struct sim *sim);
