@@ -89,12 +89,19 @@ static void note_reached(struct sim *sim)
 }
 
 /* The same as the rows say it, which also know of compensations that nobody is called for; and the last comes first. */
-static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of, const struct run_definition *d)
+static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of)
 {
-	struct unit_result result = trial_ask_of(sim, &trial_run_steps, db_cell(runs, of, 0)->i);
-	const struct db_rows *rows = &result.rows[0];
-	bool cancelled = slice_is(db_cell(runs, of, 3)->s, RUN_CANCELLED), before = false;
+	struct slice status = db_cell(runs, of, 3)->s;
+	const struct run_definition *d = part_of(
+		trial_machine_of(trial_of(sim), db_cell(runs, of, 1)->s, db_cell(runs, of, 13)->i), db_cell(runs, of, 9)->s);
+	bool cancelled = slice_is(status, RUN_CANCELLED), before = false;
+	struct unit_result result;
+	const struct db_rows *rows;
 
+	if (!d || !(cancelled || slice_is(status, RUN_CANCELLING)))
+		return;
+	result = trial_ask_of(sim, &trial_run_steps, db_cell(runs, of, 0)->i);
+	rows = &result.rows[0];
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct run_step *step = &d->steps[db_cell(rows, i, 0)->i];
 		bool undone = db_cell(rows, i, 2)->i,
@@ -117,13 +124,9 @@ static void check_runs(struct sim *sim)
 	if (trial_has_slots(trial_of(sim)))
 		trial_slots_check(sim);
 	for (size_t i = 0; i < rows->n; i++) {
-		const struct run_definition *d = part_of(
-			trial_machine_of(trial_of(sim), db_cell(rows, i, 1)->s, db_cell(rows, i, 13)->i), db_cell(rows, i, 9)->s);
-
 		if (slice_is(db_cell(rows, i, 3)->s, RUN_CANCELLED))
 			check_cancelled(sim, db_cell(rows, i, 0)->i);
-		if (d)
-			check_undone(sim, rows, i, d);
+		check_undone(sim, rows, i);
 		if (db_cell(rows, i, TRIAL_RUN_LEFT_ITS_END)->i)
 			trial_break(sim, RULE_LAST, NULL, "a run that had ended went on");
 	}
@@ -213,6 +216,7 @@ static void check_ended_runs(struct sim *sim)
 	struct unit_result result = trial_ask(sim, &trial_runs);
 	const struct db_rows *rows = &result.rows[0];
 
+	sim_check_counts(sim);
 	for (size_t i = 0; i < rows->n; i++) {
 		struct slice status = db_cell(rows, i, 3)->s;
 

@@ -175,6 +175,7 @@ static inline void check_rows(struct sim *sim)
 	struct unit unit;
 
 	sim_check_runs(sim);
+	sim_check_counts(sim);
 	unit_init(&unit, 0);
 	UNIT_ADD(&unit, UNIT_ANY, &stmt_check, db_int((int64_t)steps_n()), db_int(undo_mask()), db_int(event_mask()));
 

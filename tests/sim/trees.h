@@ -243,6 +243,7 @@ static inline void check(struct sim *sim)
 		return;
 	rows_changed = false;
 	sim_check_runs(sim);
+	sim_check_counts(sim);
 	result = ask_store(sim, &stmt_check, sizeof params / sizeof *params, params);
 	rows = &result.rows[0];
 	for (size_t i = 0; i < FOUND; i++)
