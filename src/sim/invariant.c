@@ -399,19 +399,21 @@ void invariant_quiet(struct sim *sim)
 	sim_restore(sim, &saved);
 }
 
-void invariant_writes(struct sim *sim, const union sim_task *asked)
+bool invariant_writes(struct sim *sim, const union sim_task *asked)
 {
-	struct sim_state *state = &sim->state;
+	unsigned n = sim->state.wrote_n;
 	struct sim_row row;
 	struct unit unit;
 	struct ask ask;
 
 	sim_ask(&asked->task, &ask, &unit);
-	if (state->wrote_n == SIM_WROTE_MAX || !unit.lines_n || unit.lines[0].rule == UNIT_ANY || !unit.subjects_n ||
+	if (n == SIM_WROTE_MAX || !unit.lines_n || unit.lines[0].rule == UNIT_ANY || !unit.subjects_n ||
 	    invariant_is(&unit, "entity_note_call")) /* several may be about to make a call under one key: they are counted */
-		return;
-	if (sim_read_row(sim, unit.subjects[0], &row))
-		sim->wrote[state->wrote_n++] = (struct sim_wrote){*asked, row.claimed ? row.fence : 0};
+		return false;
+	if (!sim_read_row(sim, unit.subjects[0], &row))
+		return false;
+	sim->wrote[n] = (struct sim_wrote){*asked, row.claimed ? row.fence : 0};
+	return true;
 }
 
 static void check_late(struct sim *sim, const struct sim_wrote *late)

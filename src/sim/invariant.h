@@ -57,6 +57,7 @@ void invariant_failed(struct sim *sim, const struct act_call *call);
 void invariant_rows(struct sim *sim);
 /* Where nothing can go on but time: I6, and I3 by a janitor run to its end. */
 void invariant_quiet(struct sim *sim);
-/* A task of a user's scenario is about to write what it asks for; and in every state after that: I10. */
-void invariant_writes(struct sim *sim, const union sim_task *asked);
+/* A task of a user's scenario is about to write what it asks for. True: it is sim->wrote[wrote_n], to be counted if that has won. */
+bool invariant_writes(struct sim *sim, const union sim_task *asked);
+/* In every state after that: I10. */
 void invariant_late(struct sim *sim);

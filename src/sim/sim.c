@@ -402,20 +402,18 @@ static void commit(struct sim *sim, unsigned node, enum sim_commit how)
 static void write_now(struct sim *sim, unsigned i)
 {
 	struct sim_group group = {.actors = 1u << i, .executed = sim->state.now};
-	unsigned wrote_n = sim->state.wrote_n;
+	bool may_be_late = invariant_writes(sim, &sim->state.actors[i].task);
 	struct sim_sink sink;
 
 	group.asked[i] = sim->state.actors[i].task;
 	sim->state.actors[i].stalls = false;
 	sink_init(&sink, sim, sim->scenario->cast[i].node, &group);
-	invariant_writes(sim, &group.asked[i]);
 	run_units(&sink);
 	if (sink.results[0].verdict == UNIT_WON) {
 		fingerprint_landed(&sim->state.ops, sink.units[0]->op);
 		sim->state.actors[i].wrote = true;
 		sim->state.actors[i].answered = false;
-	} else {
-		sim->state.wrote_n = wrote_n;
+		sim->state.wrote_n += may_be_late;
 	}
 	settle(&sink, &group, GROUP_DURABLE);
 }
