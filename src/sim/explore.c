@@ -93,7 +93,8 @@ static bool forks(const struct sim *sim, const struct sim_edge *edges, size_t n)
 }
 
 /* In a scenario of a user's: it has come to a state on its way, which it will come to again and again, and no time has passed since. */
-static void check_circle(struct sim *sim, const struct sim_edge *path, const uint64_t *met, const bool *forked, unsigned n)
+static void check_circle(struct sim *sim, const struct sim_edge *path, const uint64_t *met, const bool *forked,
+			 unsigned n)
 {
 	for (unsigned i = n; i-- > 0 && sim->scenario->user && path[i].kind != EDGE_TIME && !forked[i];)
 		if (met[i] == met[n])

@@ -408,7 +408,8 @@ bool invariant_writes(struct sim *sim, const union sim_task *asked)
 
 	sim_ask(&asked->task, &ask, &unit);
 	if (n == SIM_WROTE_MAX || !unit.lines_n || unit.lines[0].rule == UNIT_ANY || !unit.subjects_n ||
-	    invariant_is(&unit, "entity_note_call")) /* several may be about to make a call under one key: they are counted */
+	    invariant_is(&unit,
+			 "entity_note_call")) /* several may be about to make a call under one key: they are counted */
 		return false;
 	if (!sim_read_row(sim, unit.subjects[0], &row))
 		return false;

@@ -93,7 +93,8 @@ static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of)
 {
 	struct slice status = db_cell(runs, of, 3)->s;
 	const struct run_definition *d = part_of(
-		trial_machine_of(trial_of(sim), db_cell(runs, of, 1)->s, db_cell(runs, of, 13)->i), db_cell(runs, of, 9)->s);
+		trial_machine_of(trial_of(sim), db_cell(runs, of, 1)->s, db_cell(runs, of, 13)->i),
+		db_cell(runs, of, 9)->s);
 	bool cancelled = slice_is(status, RUN_CANCELLED), before = false;
 	struct unit_result result;
 	const struct db_rows *rows;
@@ -108,9 +109,11 @@ static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of)
 		     stands = step->compensate && !undone && slice_is(db_cell(rows, i, 1)->s, RUN_STEP_COMPLETED);
 
 		if (stands && cancelled)
-			trial_break(sim, RULE_UNDONE, NULL, "the run is CANCELLED, and step %s is not undone", step->name);
+			trial_break(sim, RULE_UNDONE, NULL, "the run is CANCELLED, and step %s is not undone",
+				    step->name);
 		if (stands && before)
-			trial_break(sim, RULE_REVERSE, NULL, "a step before %s is undone, and %s is not", step->name, step->name);
+			trial_break(sim, RULE_REVERSE, NULL, "a step before %s is undone, and %s is not", step->name,
+				    step->name);
 		before |= undone;
 	}
 }
