@@ -88,13 +88,16 @@ static void note_reached(struct sim *sim)
 	}
 }
 
+static const struct run_definition *definition_of(const struct trial *t, const struct db_rows *runs, size_t i)
+{
+	return part_of(trial_machine_of(t, db_cell(runs, i, 1)->s, db_cell(runs, i, 13)->i), db_cell(runs, i, 9)->s);
+}
+
 /* The same as the rows say it, which also know of compensations that nobody is called for; and the last comes first. */
 static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of)
 {
 	struct slice status = db_cell(runs, of, 3)->s;
-	const struct run_definition *d = part_of(
-		trial_machine_of(trial_of(sim), db_cell(runs, of, 1)->s, db_cell(runs, of, 13)->i),
-		db_cell(runs, of, 9)->s);
+	const struct run_definition *d = definition_of(trial_of(sim), runs, of);
 	bool cancelled = slice_is(status, RUN_CANCELLED), before = false;
 	struct unit_result result;
 	const struct db_rows *rows;
@@ -118,6 +121,32 @@ static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of)
 	}
 }
 
+static bool is_body(const struct run_definition *parent, const struct run_definition *d)
+{
+	for (size_t i = 0; parent && i < parent->steps_n; i++)
+		if (parent->steps[i].type == RUN_REPEAT && parent->steps[i].parts[0].definition == d)
+			return true;
+	return false;
+}
+
+/* Of a repeat, the last time is undone first. */
+static void check_bodies(struct sim *sim, const struct db_rows *runs, size_t of)
+{
+	const struct trial *t = trial_of(sim);
+	const struct run_definition *d = definition_of(t, runs, of);
+	size_t parent = 0;
+
+	if (db_cell(runs, of, 2)->type == DB_NULL || !db_cell(runs, of, 9)->s.n ||
+	    !(slice_is(db_cell(runs, of, 3)->s, RUN_CANCELLING) || slice_is(db_cell(runs, of, 3)->s, RUN_CANCELLED)))
+		return;
+	while (db_cell(runs, parent, 0)->i != db_cell(runs, of, 2)->i)
+		parent++;
+	for (size_t i = of + 1; i < runs->n && is_body(definition_of(t, runs, parent), d); i++)
+		if (db_cell(runs, i, 2)->i == db_cell(runs, of, 2)->i && definition_of(t, runs, i) == d &&
+		    !slice_is(db_cell(runs, i, 3)->s, RUN_CANCELLED))
+			trial_break(sim, RULE_REVERSE, NULL, "of a repeat one time is undone, and the one after it is not");
+}
+
 static void check_runs(struct sim *sim)
 {
 	struct unit_result result = trial_ask(sim, &trial_runs);
@@ -130,6 +159,7 @@ static void check_runs(struct sim *sim)
 		if (slice_is(db_cell(rows, i, 3)->s, RUN_CANCELLED))
 			check_cancelled(sim, db_cell(rows, i, 0)->i);
 		check_undone(sim, rows, i);
+		check_bodies(sim, rows, i);
 		if (db_cell(rows, i, TRIAL_RUN_LEFT_ITS_END)->i)
 			trial_break(sim, RULE_LAST, NULL, "a run that had ended went on");
 	}
