@@ -16,7 +16,9 @@
  *      action: unless each try before has said for certain that it did nothing.
  *  I9  A run, a batch and a job go only where a way leads (flow/ways.h).
  *  I10 Whoever comes late changes nothing: what somebody has written, another who had read the same and stood still may want to write at
- *      any moment after that, and it is lost. (Who holds what he writes to is alone, and late once the fence has risen.)
+ *      any moment after that; where what they had read is gone, he has lost. (Who holds what he writes to is alone, and late once the
+ *      fence has risen.)
+ *  I11 Nothing goes on in circles without that time passes. (In a scenario of a user's, by explore.c.)
  */
 #pragma once
 

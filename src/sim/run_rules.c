@@ -42,6 +42,11 @@ DB_STMT(stmt_check, "sim_check_runs", "", "iiiiiiii",
 
 DB_STMT(stmt_counted, "sim_runs_counted", "", "i", "SELECT" RUNS_MISCOUNTED);
 
+DB_STMT(stmt_slots, "sim_check_slots", "", "ii", "SELECT"
+	" (SELECT count(*) FROM (SELECT 1 FROM hx_slot WHERE held = 1 GROUP BY name HAVING count(*) > max(bound))),"
+	" (SELECT count(*) FROM hx_slot l JOIN hx_subject s ON s.id = l.holder LEFT JOIN hx_run r ON r.subject = s.id WHERE l.held = 1"
+	"   AND (s.owner IS NULL OR s.owner = 'held') AND r.job IS NULL)");
+
 /* clang-format on */
 
 static void check(struct sim *sim, const struct db_stmt *stmt, const char *const *words, size_t n)
@@ -66,4 +71,12 @@ void sim_check_counts(struct sim *sim)
 	static const char *const words = "the counts by status are not what there is";
 
 	check(sim, &stmt_counted, &words, 1);
+}
+
+void sim_check_slots(struct sim *sim)
+{
+	static const char *const words[] = {"L1: more hold a slot than there are",
+					    "L3: a slot is held by who is not at work"};
+
+	check(sim, &stmt_slots, words, sizeof words / sizeof *words);
 }

@@ -22,3 +22,5 @@
 void sim_check_runs(struct sim *sim);
 /* A count that is wrong stays so: it is enough to ask for it at the end. */
 void sim_check_counts(struct sim *sim);
+/* L1, and L3: who holds a slot of a limit is at work. */
+void sim_check_slots(struct sim *sim);

@@ -261,7 +261,8 @@ struct sim_state {
 /* Of a user's scenario: a task as it was when it wrote, for who stands still there and writes later (invariant.h, I10). */
 struct sim_wrote {
 	union sim_task asked;
-	int64_t held; /* the fence under which it held what it wrote to: it has written once, until that is over. 0: nobody held it */
+	int64_t version, fence; /* of what it wrote to, as it had read that */
+	bool claimed;           /* somebody held it: by himself, unless the fence has risen since */
 };
 
 enum sim_edge_kind {

@@ -232,6 +232,15 @@ static const struct batch_machine *batch_machine(const struct trial *t, const st
 	return machine;
 }
 
+static bool is_limited(const struct definition *d)
+{
+	bool limited = d->run && d->run->limits.concurrency.max;
+
+	for (size_t i = 0; i < d->actions_n; i++)
+		limited |= d->actions[i].limits.concurrency.max > 0;
+	return limited && !d->batch;
+}
+
 void trial_add_machine(struct trial *t, const struct definition *d, int64_t version)
 {
 	struct trial_machine *m = &t->machines[t->machines_n];
@@ -244,6 +253,7 @@ void trial_add_machine(struct trial *t, const struct definition *d, int64_t vers
 	adapt(t, d);
 	m->of = d;
 	m->version = version;
+	m->limited = is_limited(d);
 	if (d->run) {
 		unspread(d->run);
 		add_run(t, d);

@@ -61,6 +61,7 @@ struct trial_machine {
 	unsigned
 		meets; /* of the user's tables, that it touches: bits of trial.tables.names[]; and higher ones, of services that tell */
 	struct slice row; /* of one of these that is the entity: its id */
+	bool limited;     /* two of it share a limit */
 };
 
 /* A run, an entity or a batch that is in the world from its start: one, or several that meet on a table or by a hook. */

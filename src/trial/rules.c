@@ -144,7 +144,8 @@ static void check_bodies(struct sim *sim, const struct db_rows *runs, size_t of)
 	for (size_t i = of + 1; i < runs->n && is_body(definition_of(t, runs, parent), d); i++)
 		if (db_cell(runs, i, 2)->i == db_cell(runs, of, 2)->i && definition_of(t, runs, i) == d &&
 		    !slice_is(db_cell(runs, i, 3)->s, RUN_CANCELLED))
-			trial_break(sim, RULE_REVERSE, NULL, "of a repeat one time is undone, and the one after it is not");
+			trial_break(sim, RULE_REVERSE, NULL,
+				    "of a repeat one time is undone, and the one after it is not");
 }
 
 static void check_runs(struct sim *sim)
@@ -175,10 +176,35 @@ static void check_sql(struct sim *sim)
 			    SLICE_ARGS(db_cell(&result.rows[0], 0, 0)->s));
 }
 
+/* More at once than a limit says: calls of an action that are under way. (Those who hold a slot are counted by the engine's own rules.) */
+static void check_limits(struct sim *sim)
+{
+	const struct action *of[SIM_ACTORS_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < sim->scenario->cast_n; i++) {
+		const struct sim_actor *a = &sim->state.actors[i];
+		int64_t under_way = 1;
+
+		if (a->state != SIM_ASKING || a->ask != ASK_ACT)
+			continue;
+		of[n] = sim_call_of(a).action;
+		for (unsigned k = 0; k < n; k++)
+			under_way += of[k] == of[n];
+		if (of[n]->limits.concurrency.max && !of[n]->limits.concurrency.by &&
+		    under_way > of[n]->limits.concurrency.max)
+			trial_break(sim, RULE_ENGINE, NULL, "more calls of %s are under way than its limit says",
+				    of[n]->name);
+		n++;
+	}
+}
+
 void trial_check(struct sim *sim)
 {
 	struct trial *t = trial_of(sim);
 
+	if (t->machine->limited && !sim->violation[0])
+		check_limits(sim);
 	if (!t->rows_changed || sim->violation[0])
 		return;
 	t->rows_changed = false;
@@ -188,6 +214,8 @@ void trial_check(struct sim *sim)
 		trial_batch_check(sim);
 	if (t->has_sql)
 		check_sql(sim);
+	if (t->machine->limited)
+		sim_check_slots(sim);
 	trial_check_own(sim, /* quiet= */ false);
 }
 

@@ -236,7 +236,8 @@ static void add_pairs(struct trial *t, struct parts *parts, size_t alone)
 			const struct trial_machine *y = second.machine;
 			bool wanted = i <= k;
 
-			if (!(x->meets & y->meets & (x == y ? (1u << TRIAL_TABLES_MAX) - 1 : ~0u)))
+			if (!(x->meets & y->meets & (x == y ? (1u << TRIAL_TABLES_MAX) - 1 : ~0u)) &&
+			    !(x == y && x->limited))
 				continue;
 			if (trial_is_one_row(x, y)) {
 				bool is_new = !k || parts->items[k - 1].members[0].machine != y;

@@ -18,6 +18,7 @@
 #include "flow/run_verb.h"
 #include "sim/explore.h"
 #include "sim/invariant.h"
+#include "sim/run_rules.h"
 #include "sim/walks.h"
 #include "sim/well.h"
 
@@ -113,10 +114,8 @@ DB_STMT(stmt_hash_slots, "sim_limit_hash_slots", "", "ii", "SELECT holder, held 
 DB_STMT(stmt_hash_ticks, "sim_limit_hash_ticks", "", "ii", "SELECT holder, at FROM hx_tick ORDER BY name, holder");
 
 /* One row: what is wrong, as numbers of findings. ?1: how many may hold one. */
-DB_STMT(stmt_check, "sim_limit_check", "ii", "iiiiiii",
+DB_STMT(stmt_check, "sim_limit_check", "ii", "iiiii",
 	"SELECT"
-	" coalesce((SELECT max(n) FROM (SELECT count(*) AS n FROM hx_slot WHERE held = 1 GROUP BY name)), 0) > ?1," /* L1 */
-	" (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.held = 1 AND s.owner IS NULL AND r.job IS NULL)," /* L3 */
 	" (SELECT count(*) FROM (SELECT DISTINCT name FROM hx_slot) n"                                              /* L4 */
 	"   WHERE (SELECT count(*) FROM hx_slot l" RUNS_OF_SLOT " WHERE l.name = n.name AND l.held = 0 AND r.due_at IS NOT NULL) > 0"
 	"   AND (SELECT count(*) FROM hx_slot h WHERE h.name = n.name AND h.held = 1) < ?1"
@@ -185,8 +184,6 @@ static void check_calls(struct sim *sim)
 static void check(struct sim *sim)
 {
 	static const char *const words[] = {
-		"L1: more hold a slot than there are",
-		"L3: a run holds a slot although nobody is at it",
 		"L4: a slot is free, and nobody in line is due",
 		"a run that has ended is due, or in line",
 		"L5: more were begun than may be",
@@ -203,6 +200,7 @@ static void check(struct sim *sim)
 	if (!rows_changed)
 		return;
 	rows_changed = false;
+	sim_check_slots(sim);
 	result = ask_store(sim, &stmt_check, 2, params);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (db_cell(&result.rows[0], 0, i)->i)
