@@ -111,7 +111,7 @@ test: tests
 mutants: tests
 	@HAPAX_JOBS=$(JOBS) $(call run_tests,$(BUILD)) tests/mutants/run
 
-# How many of them hapax explore finds with the definitions of examples and pages. A measurement: HAPAX_MUTANTS_OF=N is one in N.
+# Which of them hapax explore finds with our own definitions, against tests/mutants/explored. HAPAX_MUTANTS_OF=N: one in N.
 mutants-explore: all
 	@HAPAX_BUILD=$(abspath $(BUILD)) tests/mutants/explore
 

@@ -15,7 +15,7 @@
  *  money     of a batch: what was charged, less what was returned and refunded, is what is gone
  *  same      of a function: it comes to the same end in every schedule, and diverges in none
  *  never, always, ends, sometimes   what the user says besides, in a definition or a world's file
- *  engine    the invariants of sim/invariant.h: a broken one is a fault of ours, and no definition's
+ *  engine    the invariants of sim/invariant.h and sim/run_rules.h: a broken one is a fault of ours, and no definition's
  *
  * Same files, same options, same seed: the same bytes. Nothing is read from a clock: the limit is a number of edges, unless whoever
  * asks says when it is over.
