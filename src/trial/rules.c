@@ -106,7 +106,7 @@ static void check_undone(struct sim *sim, const struct db_rows *runs, size_t of)
 		return;
 	result = trial_ask_of(sim, &trial_run_steps, db_cell(runs, of, 0)->i);
 	rows = &result.rows[0];
-	for (size_t i = 0; i < rows->n; i++) {
+	for (size_t i = 0; i < rows->n && db_cell(rows, i, 0)->i < (int64_t)d->steps_n; i++) {
 		const struct run_step *step = &d->steps[db_cell(rows, i, 0)->i];
 		bool undone = db_cell(rows, i, 2)->i,
 		     stands = step->compensate && !undone && slice_is(db_cell(rows, i, 1)->s, RUN_STEP_COMPLETED);
