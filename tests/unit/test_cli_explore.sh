@@ -252,6 +252,8 @@ result two_steps_without_a_claim
 
 # Two that are clean alone, and not together: they meet at a table of the world's.
 together=$examples/together
+exits 0 explore "$root/tests/explore/also/bounded.json" --mishaps 1 --brief && says '2 scenarios' && says_like '^complete: '
+result two_of_a_workflow_with_a_limit_share_it
 exits 0 explore "$together/sale.json" --world "$together/shelf.world.json" --mishaps 1 --brief && says '2 scenarios' && says_like '^complete: ' && says 'sale take' &&
 	exits 0 explore "$together/recount.json" --world "$together/shelf.world.json" --mishaps 0 --brief && says_like '^complete: ' &&
 	exits 1 explore "$together/sale.json" "$together/recount.json" --world "$together/shelf.world.json" --brief && says "sale + recount, 0 mishaps, 11 events" &&
