@@ -361,9 +361,9 @@ static void check_entity(struct sim *sim, const struct trial_member *m)
 	const struct db_rows *rows = &result.rows[0];
 	bool owned = db_cell(rows, 0, ENTITY_OWNER)->type != DB_NULL,
 	     /* or in a claim that a new version does not have, where it stays until a person has moved it (docs/definitions.md) */
-	     held = owned && (db_cell(rows, 0, ENTITY_UNTIL)->i == INT64_MAX ||
-			      (m->machine->next && !workflow_is_claim_status(trial_in_force(sim)->of->entity,
-									     db_cell(rows, 0, ENTITY_STATUS)->s)));
+		held = owned && (db_cell(rows, 0, ENTITY_UNTIL)->i == INT64_MAX ||
+				 (m->machine->next && !workflow_is_claim_status(trial_in_force(sim)->of->entity,
+										db_cell(rows, 0, ENTITY_STATUS)->s)));
 	bool claimed = held || db_cell(rows, 0, ENTITY_DOUBT)->i;
 
 	if (owned && !held)

@@ -23,72 +23,72 @@ static int let_go(void **state)
 	return tear_down(state);
 }
 
-static unsigned aside_n(void)
-{
-	return disk_syncs(/* aside= */ true);
-}
+/* ---- a scene: subjects that are there, a disk that is held up, callers who have come while the lane stood still ---- */
 
-/* All at once, while the lane stands still: each moves a subject of its own. */
-static void move_all(size_t n)
-{
-	hold_lane(party.lane, &holder);
-	for (size_t i = 0; i < n; i++) {
-		caller_move(&callers[i], (int64_t)i + 1, /* version= */ 1);
-		submit(party.lane, &callers[i]);
-	}
-	let_lane_go();
-}
+static unsigned syncs_before;
 
-/* The first part is written, and the second computed, while the disk is at the first: none of them is told. Then all are. */
-static void nobody_is_answered_before_the_disk_has_it(void **state)
+static void begin_scene(size_t subjects_n)
 {
-	unsigned before;
-
-	(void)state;
 	start();
-	make_subjects(MANY);
-	before = aside_n();
+	make_subjects(subjects_n);
+	syncs_before = disk_syncs(/* aside= */ true);
 	disk_hold(true);
-	move_all(MANY);
-	AWAIT(aside_n() > before);
-	for (int i = 0; i < 20; i++) { /* a moment in which it would be told */
-		MUST_HOLD(count_done(callers, MANY) == 0, "a caller is told what the disk is still at");
+	hold_lane(party.lane, &holder);
+}
+
+/* One more caller, who moves a subject. */
+static void come_to_move(size_t i, int64_t subject)
+{
+	caller_move(&callers[i], subject, /* version= */ 1);
+	submit(party.lane, &callers[i]);
+}
+
+/* The first part is written, and what follows is computed, while the disk is at the first. */
+static void let_the_first_part_go(void)
+{
+	let_lane_go();
+	AWAIT(disk_syncs(/* aside= */ true) > syncs_before);
+}
+
+/* For a moment, in which they would be; then the disk goes on, and all are. */
+static void nobody_is_told_until_the_disk_goes_on(size_t n)
+{
+	for (int i = 0; i < 20; i++) {
+		MUST_HOLD(count_done(callers, n) == 0, "a caller is told what the disk is still at");
 		poll(NULL, 0, 1);
 	}
 	disk_hold(false);
-	AWAIT(count_done(callers, MANY) == MANY);
+	AWAIT(count_done(callers, n) == n);
+}
+
+static void nobody_is_answered_before_the_disk_has_it(void **state)
+{
+	(void)state;
+	begin_scene(MANY);
+	for (size_t i = 0; i < MANY; i++)
+		come_to_move(i, (int64_t)i + 1);
+	let_the_first_part_go();
+	nobody_is_told_until_the_disk_goes_on(MANY);
 	for (size_t i = 0; i < MANY; i++)
 		assert_int_equal(callers[i].code, HX_OK);
 	assert_int_equal(version_of(1), 2);
 	assert_int_equal(version_of(MANY), 2);
 }
 
-/* A caller that loses to one of the first part is told so after that part is durable. */
+/* Two for each subject: the second ones lose, and are told so after what they have lost to is durable. */
 static void who_loses_to_what_is_not_durable_waits_too(void **state)
 {
-	unsigned before;
-
 	(void)state;
-	start();
-	make_subjects(MANY);
-	before = aside_n();
-	disk_hold(true);
-	hold_lane(party.lane, &holder);
-	for (size_t i = 0; i < MANY; i++) { /* two for each subject: the second ones lose */
-		caller_move(&callers[i], (int64_t)(i % (MANY / 2)) + 1, /* version= */ 1);
-		submit(party.lane, &callers[i]);
-	}
-	let_lane_go();
-	AWAIT(aside_n() > before);
-	for (int i = 0; i < 20; i++) {
-		MUST_HOLD(count_done(callers, MANY) == 0, "a caller is told what the disk is still at");
-		poll(NULL, 0, 1);
-	}
-	disk_hold(false);
-	AWAIT(count_done(callers, MANY) == MANY);
+	begin_scene(MANY);
+	for (size_t i = 0; i < MANY; i++)
+		come_to_move(i, (int64_t)(i % (MANY / 2)) + 1);
+	let_the_first_part_go();
+	nobody_is_told_until_the_disk_goes_on(MANY);
 	for (size_t i = 0; i < MANY; i++)
 		assert_int_equal(callers[i].code, i < MANY / 2 ? HX_OK : HX_CONCURRENCY_ERROR);
 }
+
+/* ---- what is refused ---- */
 
 static void build_odd_one(struct unit *unit, const struct probe *p)
 {
@@ -104,20 +104,24 @@ static void build_odd_one(struct unit *unit, const struct probe *p)
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt, db_int(p->subject)); /* once it has been moved: kind may not be NULL */
 }
 
-/* A unit whose data is refused, in a group that goes later: it alone is told so, and all others have been done. */
+/* Of a subject that has been moved. */
+static void come_to_fail(size_t i, int64_t subject)
+{
+	caller_probe(&callers[i], build_odd_one, subject, 0);
+	submit(party.lane, &callers[i]);
+}
+
+/* In a group that goes later: it alone is told so, and all others have been done. */
 static void one_that_is_refused_harms_nobody(void **state)
 {
 	(void)state;
-	start();
-	make_subjects(MANY);
-	hold_lane(party.lane, &holder);
-	for (size_t i = 0; i < MANY; i++) {
+	begin_scene(MANY);
+	disk_hold(false);
+	for (size_t i = 0; i < MANY; i++)
 		if (i % 40 == 20)
-			caller_probe(&callers[i], build_odd_one, (int64_t)i, 0); /* of one that is moved before it */
+			come_to_fail(i, (int64_t)i);
 		else
-			caller_move(&callers[i], (int64_t)i + 1, /* version= */ 1);
-		submit(party.lane, &callers[i]);
-	}
+			come_to_move(i, (int64_t)i + 1);
 	let_lane_go();
 	AWAIT(count_done(callers, MANY) == MANY);
 	assert_true(party_stats().group.bisected > 0);
@@ -128,48 +132,30 @@ static void one_that_is_refused_harms_nobody(void **state)
 			assert_int_equal(version_of((int64_t)i + 1), 2);
 }
 
-/* A unit by itself, which fails of what one of the group that is up has written. */
+/* 512 are in the first group, and one after it fails of what one of them has written. */
 static void one_that_fails_alone_waits_too(void **state)
 {
-	unsigned before;
-
 	(void)state;
-	start();
-	make_subjects(GROUP_UNITS_MAX);
-	before = aside_n();
-	disk_hold(true);
-	hold_lane(party.lane, &holder);
-	party.lane->unit_ns = 0; /* 512 in the first group, and one after it */
-	for (size_t i = 0; i <= GROUP_UNITS_MAX; i++) {
-		if (i < GROUP_UNITS_MAX)
-			caller_move(&callers[i], (int64_t)i + 1, /* version= */ 1);
-		else
-			caller_probe(&callers[i], build_odd_one, 7, 0);
-		submit(party.lane, &callers[i]);
-	}
-	let_lane_go();
-	AWAIT(aside_n() > before);
-	for (int i = 0; i < 20; i++) {
-		MUST_HOLD(count_done(callers, GROUP_UNITS_MAX + 1) == 0, "a caller is told what the disk is still at");
-		poll(NULL, 0, 1);
-	}
-	disk_hold(false);
-	AWAIT(count_done(callers, GROUP_UNITS_MAX + 1) == GROUP_UNITS_MAX + 1);
+	begin_scene(GROUP_UNITS_MAX);
+	party.lane->unit_ns = 0;
+	for (size_t i = 0; i < GROUP_UNITS_MAX; i++)
+		come_to_move(i, (int64_t)i + 1);
+	come_to_fail(GROUP_UNITS_MAX, 7);
+	let_the_first_part_go();
+	nobody_is_told_until_the_disk_goes_on(GROUP_UNITS_MAX + 1);
 	assert_int_equal(callers[GROUP_UNITS_MAX].probe.verdict, UNIT_FAILED);
 }
 
-/* It stops with one group up: that one is answered, and what it has written is there. */
+/* ---- the end ---- */
+
+/* One group is up: that one is answered, and what it has written is there. */
 static void a_lane_that_stops_lands_what_is_up(void **state)
 {
-	unsigned before;
-
 	(void)state;
-	start();
-	make_subjects(MANY);
-	before = aside_n();
-	disk_hold(true);
-	move_all(MANY);
-	AWAIT(aside_n() > before);
+	begin_scene(MANY);
+	for (size_t i = 0; i < MANY; i++)
+		come_to_move(i, (int64_t)i + 1);
+	let_the_first_part_go();
 	lane_ask_to_stop(party.lane, /* drain_ms= */ 10000);
 	disk_hold(false);
 	lane_stop(party.lane, 10000);
