@@ -21,13 +21,13 @@ DB_STMT(stmt_create, "entity_create", "ittttt", "",
 );
 
 DB_STMT(stmt_read, "entity_read", "tttt", ENTITY_OUT,
-	ENTITY_SELECT_KEPT("?4") " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3");
+	ENTITY_SELECT_KEPT("?4") " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3" KEPT_CALL_ORDER);
 
 DB_STMT(stmt_read_bare, "entity_read_bare", "ttt", ENTITY_LIST_OUT,
 	ENTITY_SELECT " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name = ?3");
 
 DB_STMT(stmt_read_subject, "entity_read_subject", "i", ENTITY_OUT,
-	ENTITY_SELECT_KEPT("coalesce(e.claim_step, '')") " WHERE e.subject = ?1");
+	ENTITY_SELECT_KEPT("coalesce(e.claim_step, '')") " WHERE e.subject = ?1" KEPT_CALL_ORDER);
 
 #define LIST_WHERE " WHERE e.workspace = ?1 AND e.workflow = ?2 AND e.name > ?3"
 #define LIST_OF "(SELECT e.name AS subject FROM hx_entity e" LIST_WHERE " ORDER BY e.name LIMIT " LIST_SLICE_SQL ")"

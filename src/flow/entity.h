@@ -90,7 +90,7 @@ enum {
 	ENTITY_CLAIM_EFFORT, /* of its key; NULL: it is not known any more, or put away (kept_call.h) */
 	ENTITY_CLAIM_ADDRESS,
 	ENTITY_CLAIM_VERSION, /* of the definition that the call is made by; NULL: noted before there was such a column */
-	/* The call that is kept of the step which was asked for, NULL: none is. Lists and entity_read_bare() do not have it. */
+	/* A call that is kept of the step which was asked for, NULL: none is; a row for each. Lists and entity_read_bare() do not have it. */
 	ENTITY_KEPT_STEP,
 	ENTITY_KEPT_FROM,
 	ENTITY_KEPT_REQUESTER,
@@ -103,13 +103,13 @@ enum {
 };
 #define ENTITY_LIST_OUT "itiiitiitttitttttiti" /* their types */
 #define ENTITY_OUT ENTITY_LIST_OUT KEPT_CALL_OUT
-/* With the call that is kept of this step; empty: with that which was begun last. */
+/* With the calls that are kept of this step, the last one first; empty: with that of any which was begun last. */
 void entity_read(struct unit *unit, const struct entity_ref *ref, struct slice step);
 /* As a list has it, of an entity that the engine keeps: what is kept of its calls costs a look into another table. */
 void entity_read_bare(struct unit *unit, const struct entity_ref *ref);
 /* What was read, in debug builds. */
 void entity_assert_valid(const struct entity_machine *machine, const struct db_rows *rows);
-/* By its subject, with the call that is kept of the step that has claimed it last, for janitors. */
+/* By its subject, with the calls that are kept of the step that has claimed it last, for janitors. */
 void entity_read_subject(struct unit *unit, int64_t subject);
 /* By name after `after` (the user's table: by id); status empty: any; held: only those parked for a person. */
 void entity_list(struct unit *unit, const struct entity_ref *ref, struct slice status, bool held, struct slice after,

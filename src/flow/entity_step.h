@@ -148,11 +148,13 @@ struct entity_step {
 	int64_t kept_version; /* of the definition that has made the call that is kept */
 	enum act_outcome outcome;
 	bool claimed;
-	bool acted;    /* an action outside of the store may have had an effect */
-	bool look;     /* for what is kept of the step */
-	bool kept;     /* there is a call of this step that was begun before (kept_call.h) */
-	bool doubt;    /* an earlier try of this effect may have been done: another holder's, or one of ours */
-	bool answered; /* the action said for good that it did nothing: the next try is another effect */
+	bool acted;        /* an action outside of the store may have had an effect */
+	bool look;         /* for what is kept of the step */
+	bool looked;       /* that was read */
+	bool kept;         /* there is a call of this step that was begun before (kept_call.h) */
+	unsigned kept_row; /* where it was read */
+	bool doubt;        /* an earlier try of this effect may have been done: another holder's, or one of ours */
+	bool answered;     /* the action said for good that it did nothing: the next try is another effect */
 	unsigned adopted, rewritten; /* how often that was tried */
 	bool overrun;     /* the claim was gone before the step had ended: what it still wrote changed nothing */
 	bool redescribed; /* `attributes` are others than those that were read */

@@ -268,7 +268,8 @@ const struct entity_table *entity_table_new(const struct workflow *workflow, con
 		return NULL;
 	table->time = time_of(type_of(columns, t->updated_at)->s, postgres);
 	entity_table_make(&table->read, "table_read", "tst", ENTITY_OUT, t,
-			  FIELDS ", " KEPT_CALL_COLUMNS FROM KEPT_CALL_JOIN("?3") " WHERE u.%I = ?2", arena);
+			  FIELDS ", " KEPT_CALL_COLUMNS FROM KEPT_CALL_JOIN("?3") " WHERE u.%I = ?2" KEPT_CALL_ORDER,
+			  arena);
 	entity_table_make(
 		&table->list, "table_list", "ttii", ENTITY_LIST_OUT, t,
 		SELECT " WHERE (?2 = '' OR u.%S = ?2) AND (?3 = 0 OR s.owner = 'held') ORDER BY u.%I LIMIT ?4", arena);

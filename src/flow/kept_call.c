@@ -13,11 +13,13 @@
 	" AND s.effort = " p "6" /* mutant: note-effort */                                                             \
 	" AND (" p "10 = 0 OR s.version = " p "10)" /* mutant: note-over-data -> " AND " p "10 >= 0" */                \
 	" AND s.fence = " p "11" /* mutant: note-over-claim -> " AND " p "11 >= 0" */                                  \
-	" ON CONFLICT (subject, step)" ONE_CALL
+	" AND NOT EXISTS (SELECT 1 FROM hx_kept_call o WHERE o.subject = s.id AND o.step = " p "2"                      \
+	" AND o.effort >= " p "12)" /* mutant: note-unseen -> " AND o.effort > " p "12 + 1000)" */                     \
+	" ON CONFLICT (subject, step, effort)" ONE_CALL
 #define ONE_CALL \
 	" DO NOTHING" /* mutant: note-over-another -> " DO UPDATE SET open = hx_kept_call.open + 1" */
 
-DB_STMT(stmt_note, "kept_call_note", "ittttitiiii", "",
+DB_STMT(stmt_note, "kept_call_note", "ittttitiiiii", "",
 	BEGUN("?", ""),
 	.set_sql = "WITH won AS (" BEGUN("u.p", "{u}, ") " RETURNING subject) SELECT u.ord FROM won JOIN {u} ON won.subject = u.p1",
 	.counted = true);
@@ -39,7 +41,7 @@ DB_STMT(stmt_put_away, "kept_call_put_away", "ii", "",
 	" e.claim_version, 1, NULL FROM hx_entity e JOIN hx_subject s ON s.id = e.subject WHERE e.subject = ?1"
 	" AND e.claim_effort IS NOT NULL"
 	OF_THIS_CLAIM /* mutant: put-away-another -> " AND ?2 >= 0" */
-	" ON CONFLICT (subject, step) DO NOTHING");
+	" ON CONFLICT (subject, step, effort) DO NOTHING");
 DB_STMT(stmt_unclaimed, "kept_call_away", "ii", "",
 	"UPDATE hx_entity SET claim_effort = NULL{from} WHERE subject = ?1 AND EXISTS (SELECT 1 FROM hx_subject s WHERE s.id = ?1"
 	" AND s.fence = ?2)");
@@ -71,7 +73,8 @@ void kept_call_note(struct unit *unit, int64_t op, int64_t subject, const struct
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_VERDICT, &stmt_note, db_int(subject), db_text(call->step), db_text(call->requester),
 		 db_text(call->input), db_str(call->from), db_int(call->effort), db_text(call->address),
-		 db_int(call->version), db_int(op), db_int(call->at_version), db_int(call->fence));
+		 db_int(call->version), db_int(op), db_int(call->at_version), db_int(call->fence),
+		 db_int(entity_call_unseen(call)));
 }
 
 void kept_call_again(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call)

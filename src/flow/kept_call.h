@@ -4,17 +4,21 @@
  *
  *                      ┌─ no claim: noted before it is begun (kept_call_note) ──┐
  *   nothing is known ──┤                                                         ├─▶ A ROW of its own ── a definite answer ──▶ nothing
- *                      └─ a claim: noted with it, in the entity's row ── its     │    (subject, step)    in the unit that writes it
+ *                      └─ a claim: noted with it, in the entity's row ── its     │    (its key)          in the unit that writes it
  *                         time is over ─▶ doubt = 1 ── whoever fires the next ───┘      ▲    │
  *                         step of the entity puts it away (kept_call_put_away)          └────┘ tried again (kept_call_again)
  *
  * The effort of its key is taken from the subject, which counts definite answers of all steps, at the moment when the first try is
  * written down. Then it stands in the row.
  *
+ * A key is (subject, effort, step), and one of them is one row. Steps of one name from several statuses are one step where they call the same
+ * action (step_kept.c judges that, by the definition that made the call), and have nothing to do with each other where they call another.
+ *
  * Invariants:
  *  K1  A row goes only in the unit that writes a definite answer of that step, and in that unit the subject's effort is above the
  *      row's; so no later call of the step has its key.
- *  K2  A step is begun under a new key only while it has no row, and while no claim that is in doubt stands in the entity's row.
+ *  K2  A step is begun under a new key only while it has no row, and while no claim that is in doubt stands in the entity's row. (Rows that were
+ *      written down since somebody looked have an effort that is not below the one which he has read.)
  *  K3  All that a row says is what was sent, and is sent again: only how often changes. (What was inside the store, sql say, was
  *      never sent: another call may take its place and its key.)
  *  K4  All rows are written in units that hold the subject.
@@ -29,8 +33,10 @@
 #define KEPT_CALL_OUT "ttttitit"
 /* Of the step `step`; '': of that one whose call was begun last. e is the entity. */
 #define KEPT_CALL_JOIN(step)                                                                                           \
-	" LEFT JOIN hx_kept_call k ON k.subject = e.subject AND k.step = CASE WHEN " step " <> '' THEN " step          \
-	" ELSE (SELECT o.step FROM hx_kept_call o WHERE o.subject = e.subject ORDER BY o.effort DESC, o.step LIMIT 1) END"
+	" LEFT JOIN hx_kept_call k ON k.subject = e.subject AND (k.step = " step " OR (" step " = ''"                  \
+	" AND k.effort = (SELECT max(o.effort) FROM hx_kept_call o WHERE o.subject = e.subject)))"
+/* One row for each, and the first is the one that was begun last. */
+#define KEPT_CALL_ORDER " ORDER BY k.effort DESC, k.step"
 
 /* Without a claim. LOST: there is one by now, or the key is another, or somebody has claimed or moved it since. */
 void kept_call_note(struct unit *unit, int64_t op, int64_t subject, const struct entity_sent *call);

@@ -19,11 +19,16 @@
  * That nothing is kept of a step is what nearly everybody finds, and nobody looks for it: the unit that writes a call down is lost where
  * something is, and who has lost it looks (step_looks). But where nothing is written down before a call, or nothing is called, he looks first.
  *
+ * One name may stand for several steps, from several statuses. Where they call the same action they are one effect, which is begun once; where
+ * they call another (`pay` from deposit_due, `pay` from balance_due), what is kept of the one is nothing to the other, which has its own key.
+ *
  * A claim that ends by its time leaves its call in the entity's row, where the next one would write over it. So whoever fires a step
  * then puts it away first (PUTTING_AWAY), and reads again.
  */
+#include "base/excerpt.h"
 #include "base/json_canonical.h"
 #include "flow/step_parts.h"
+#include "model/text.h"
 
 #define SCRATCH_BYTES_MAX (64u << 20)
 
@@ -108,16 +113,17 @@ enum hx_code step_find_call(struct entity_step *s, const struct db_rows *rows)
 {
 	/* A claim of what is kept has noted it as the definition in force calls it. */
 	int by = s->kept ? ENTITY_KEPT_STEP - ENTITY_CLAIM_STEP : 0;
-	struct slice requester = db_cell(rows, 0, by + ENTITY_CLAIM_REQUESTER)->s,
-		     from = db_cell(rows, 0, by + ENTITY_CLAIM_FROM)->s;
+	size_t row = s->kept ? s->kept_row : 0;
+	struct slice requester = db_cell(rows, row, by + ENTITY_CLAIM_REQUESTER)->s,
+		     from = db_cell(rows, row, by + ENTITY_CLAIM_FROM)->s;
 	int64_t version;
-	const struct workflow *w = noted_by(s, db_cell(rows, 0, by + ENTITY_CLAIM_VERSION), &version);
+	const struct workflow *w = noted_by(s, db_cell(rows, row, by + ENTITY_CLAIM_VERSION), &version);
 	const struct step *step;
 
 	if (!w)
 		return HX_BUSY;
 	s->kept_version = version;
-	step = workflow_step(w, db_cell(rows, 0, by + ENTITY_CLAIM_STEP)->s, from, requester);
+	step = workflow_step(w, db_cell(rows, row, by + ENTITY_CLAIM_STEP)->s, from, requester);
 	if (!step)
 		return HX_IN_DOUBT;
 	s->from = step->status;
@@ -131,30 +137,121 @@ static enum hx_code send_again(struct entity_step *s, const struct db_rows *rows
 	s->doubt = true;
 	*ret_words =
 		"the outcome of this step's last call is not known, and it had another input: fire it with that one";
-	if (!same_input(s->input, db_cell(rows, 0, ENTITY_KEPT_INPUT)->s))
+	if (!same_input(s->input, db_cell(rows, s->kept_row, ENTITY_KEPT_INPUT)->s))
 		return HX_IN_DOUBT;
 	/* Noted by a program that kept no version: headers of another definition are not meant for where that one went. */
 	*ret_words =
 		"the outcome of this step's last call is not known, and the definition in force calls something else: "
 		"put the one back that made it";
-	if (!slice_eq(s->address, db_cell(rows, 0, ENTITY_KEPT_ADDRESS)->s))
+	if (!slice_eq(s->address, db_cell(rows, s->kept_row, ENTITY_KEPT_ADDRESS)->s))
 		return HX_IN_DOUBT;
-	s->input = arena_copy(s->arena, db_cell(rows, 0, ENTITY_KEPT_INPUT)->s);
-	s->sender = arena_copy(s->arena, db_cell(rows, 0, ENTITY_KEPT_REQUESTER)->s);
+	s->input = arena_copy(s->arena, db_cell(rows, s->kept_row, ENTITY_KEPT_INPUT)->s);
+	s->sender = arena_copy(s->arena, db_cell(rows, s->kept_row, ENTITY_KEPT_REQUESTER)->s);
 	step_take_kept_data(s, rows);
 	return HX_OK;
 }
 
 void step_take_kept_data(struct entity_step *s, const struct db_rows *rows)
 {
-	s->sent_data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_KEPT_DATA)->s); /* mutant: kept-data -> ; */
+	s->sent_data = arena_copy(s->arena,
+				  db_cell(rows, s->kept_row, ENTITY_KEPT_DATA)->s); /* mutant: kept-data -> ; */
 }
 
-void step_find_kept(struct entity_step *s, const struct db_rows *rows)
+static bool is_kept(const struct db_rows *rows, size_t row)
 {
-	s->kept = rows->columns > ENTITY_KEPT_STEP && db_cell(rows, 0, ENTITY_KEPT_EFFORT)->type == DB_INT;
-	if (s->kept)
-		s->effort = db_cell(rows, 0, ENTITY_KEPT_EFFORT)->i;
+	return rows->columns > ENTITY_KEPT_STEP && row < rows->n &&
+	       db_cell(rows, row, ENTITY_KEPT_EFFORT)->type == DB_INT;
+}
+
+static void take_row(struct entity_step *s, const struct db_rows *rows, size_t row)
+{
+	s->kept = true;
+	s->kept_row = (unsigned)row;
+	s->effort = db_cell(rows, row, ENTITY_KEPT_EFFORT)->i;
+}
+
+void step_find_kept(struct entity_step *s, const struct db_rows *rows, const struct db_value *effort)
+{
+	for (size_t row = 0; is_kept(rows, row) && !s->kept; row++)
+		if (effort->type != DB_INT || effort->i == db_cell(rows, row, ENTITY_KEPT_EFFORT)->i)
+			take_row(s, rows, row);
+}
+
+/* "": nobody; NULL: there is no such step. */
+static const char *called_by(const struct entity_step *s, const struct workflow *w, struct slice status,
+			     struct slice requester)
+{
+	const struct step *step = workflow_step(w, s->rq->step_key, status, requester);
+	const struct action *action = step ? workflow_view(w, step, requester)->action : NULL;
+
+	return action ? action->name : step ? "" : NULL;
+}
+
+/*
+ * Is it this step whose call is kept in that row, or one of the same name from another status, which calls something else? As the
+ * definition says that made the call, for whom it made it; or, where that one does not have this status, the one in force.
+ */
+static enum hx_code whose_call(const struct entity_step *s, const struct db_rows *rows, size_t row, bool *ret_ours)
+{
+	struct slice from = db_cell(rows, row, ENTITY_KEPT_FROM)->s, here = slice_str(s->step->status);
+	struct slice requester = db_cell(rows, row, ENTITY_KEPT_REQUESTER)->s;
+	const char *then, *now;
+	int64_t version;
+	const struct workflow *w = noted_by(s, db_cell(rows, row, ENTITY_KEPT_VERSION), &version);
+
+	*ret_ours = true;
+	if (slice_eq(from, here))
+		return HX_OK;
+	if (!w)
+		return HX_BUSY;
+	then = called_by(s, w, from, requester);
+	now = called_by(s, w, here, requester);
+	if (!then || !now) {
+		const char *in_force = called_by(s, step_workflow(s), from, requester);
+
+		now = called_by(s, step_workflow(s), here, requester);
+		then = in_force ? in_force : then;
+		if (!then || !now || (!in_force && strcmp(then, now) != 0))
+			return HX_IN_DOUBT; /* it was renamed, or is another: nobody can say */
+	}
+	*ret_ours = strcmp(then, now) == 0; /* mutant: another-action-sent -> ; */
+	return HX_OK;
+}
+
+static const char *not_to_be_said(const struct entity_step *s, struct slice from)
+{
+	const char *words = text_printf(
+		s->arena,
+		"the outcome of the last call of the step of this name from \"%s\" is not known, and no definition says "
+		"whether it is this one's: put the one back that made it",
+		excerpt_of(from).text);
+
+	return words ? words : "the outcome of a step's last call is not known";
+}
+
+/* The one that is kept of this step, if any. *ret_words: why that cannot be said. */
+static enum hx_code find_own(struct entity_step *s, const struct db_rows *rows, const char **ret_words)
+{
+	bool ours, has_our_key = false;
+	enum hx_code code;
+
+	for (size_t row = 0; is_kept(rows, row); row++) {
+		code = whose_call(s, rows, row, &ours);
+		if (code) {
+			*ret_words = not_to_be_said(s, db_cell(rows, row, ENTITY_KEPT_FROM)->s);
+			return code;
+		}
+		if (ours) {
+			take_row(s, rows, row);
+			return HX_OK;
+		}
+		has_our_key |= db_cell(rows, row, ENTITY_KEPT_EFFORT)->i == s->counter;
+	}
+	/* The entity was moved by nobody's step, so that its number has not risen. */
+	*ret_words =
+		"the outcome of the last call of a step of this name from another status is not known, and this one's would "
+		"have its key: bring that one to its end, or another step";
+	return has_our_key ? HX_IN_DOUBT : HX_OK;
 }
 
 enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, const char **ret_words)
@@ -162,9 +259,10 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 	enum hx_code code;
 
 	s->from = s->step->status;
-	step_find_kept(s, rows);
-	if (!s->kept)
-		return HX_OK;
+	s->looked = rows->columns > ENTITY_KEPT_STEP;
+	code = find_own(s, rows, ret_words);
+	if (code || !s->kept)
+		return code;
 	*ret_words = "the outcome of this step's last call is not known, and no definition has the step that made it";
 	code = step_find_call(s, rows);
 	if (code)

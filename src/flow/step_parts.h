@@ -109,8 +109,8 @@ void step_call_by(struct entity_step *s, const struct step_view *view, int64_t v
 bool step_looks(const struct entity_step *s);
 /* What the last claim has begun is in doubt, and still stands in the entity's row. */
 bool step_claim_is_in_doubt(const struct entity_step *s, const struct db_rows *rows);
-/* The call that is kept of the step, if one is, and its key; the data that it was made with. */
-void step_find_kept(struct entity_step *s, const struct db_rows *rows);
+/* The call that is kept of the claim's step under this key (NULL: whichever), if one is, and its key; the data that it was made with. */
+void step_find_kept(struct entity_step *s, const struct db_rows *rows, const struct db_value *effort);
 void step_take_kept_data(struct entity_step *s, const struct db_rows *rows);
 /* By the view that the call was written down by. HX_BUSY: that version is not here (yet); HX_IN_DOUBT: it has no such step. */
 enum hx_code step_find_call(struct entity_step *s, const struct db_rows *rows);

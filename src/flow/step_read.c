@@ -211,11 +211,9 @@ static void find_claimed_call(struct entity_step *s, const struct db_rows *rows)
 {
 	const struct db_value *effort = db_cell(rows, 0, ENTITY_CLAIM_EFFORT);
 
-	step_find_kept(s, rows);
-	if (effort->type == DB_INT) {
-		s->kept &= s->effort == effort->i;
+	step_find_kept(s, rows, effort);
+	if (effort->type == DB_INT)
 		s->effort = effort->i;
-	}
 	if (s->kept)
 		step_take_kept_data(s, rows);
 }
@@ -330,7 +328,7 @@ void step_take_read(struct entity_step *s, const struct answer *answer)
 	s->fence = db_cell(rows, 0, ENTITY_FENCE)->i;
 	s->effort = s->counter = db_cell(rows, 0, ENTITY_EFFORT)->i;
 	entity_assert_valid(s->rq->ref.machine, rows);
-	s->doubt = false;
+	s->doubt = s->kept = false;
 	if (s->rq->mode == STEP_RECOVER)
 		s->workspace = arena_copy(s->arena, db_cell(rows, 0, ENTITY_WORKSPACE)->s);
 	s->data = s->sent_data = arena_copy(s->arena, db_cell(rows, 0, ENTITY_DATA)->s);

@@ -46,6 +46,7 @@ static struct entity_sent step_units_call_of(const struct entity_step *s)
 		.effort = s->effort,
 		.counter = s->counter,
 		.version = s->call_version,
+		.looked = s->looked,
 		.kept = s->kept,
 		.kept_version = s->kept_version,
 		.address = s->address,

@@ -72,7 +72,7 @@ DB_STMT(hash_jobs, "trial_hash_jobs", "", "ttiiiittii",
 DB_STMT(hash_entities, "trial_hash_entities", "", "tttiitt",
 	"SELECT claim_step, claim_from, claim_input, claim_effort, claim_version, claim_requester, data FROM hx_entity ORDER BY subject");
 DB_STMT(hash_kept, "trial_hash_kept", "", "ittttitii",
-	"SELECT effort, step, from_status, requester, input, version, data, open, op IS NULL FROM hx_kept_call ORDER BY subject, step");
+	"SELECT effort, step, from_status, requester, input, version, data, open, op IS NULL FROM hx_kept_call ORDER BY subject, step, effort");
 DB_STMT(hash_versions, "trial_hash_versions", "", "ii", "SELECT version, fence FROM hx_subject ORDER BY id");
 DB_STMT(hash_sql, "trial_hash_sql", "", "tt", "SELECT action, effect FROM trial_ledger ORDER BY rowid");
 

@@ -17,18 +17,20 @@
 #include "support/scene.h"
 
 #define ARRIVE_MS 60000
-#define DEFINITION_BYTES 4000
+#define DEFINITION_BYTES 6000
 #define OLD "Bearer old"
 #define NEW "Bearer new"
 
 /* In 'bare' there is no claim; 'ask' has a probe. The after-effect has attempts left, and rests a second between them. */
 static const char definition[] =
-	"{'workflow':'billing','kind':'entity','status_types':['approved','closing','asking','closed'],"
+	"{'workflow':'billing','kind':'entity','status_types':['approved','closing','asking','due','closed'],"
 	"'initial_status':'approved','actions':{"
 	"'Close':{'kind':'http','url':'%1$s/close','effect':'keyed','headers':{'Authorization':'%2$s'}},"
 	"'Shut':{'kind':'http','url':'%1$s/shut','effect':'claimed','probe':'Ask','headers':{'Authorization':'%2$s'}},"
 	"'Ask':{'kind':'http','url':'%1$s/ask','effect':'idempotent','headers':{'Authorization':'%2$s'}},"
 	"'Charge':{'kind':'http','url':'%1$s/charge','effect':'keyed','headers':{'Authorization':'%2$s'}},"
+	"'Deposit':{'kind':'http','url':'%1$s/deposit','effect':'keyed','headers':{'Authorization':'%2$s'}},"
+	"'Balance':{'kind':'http','url':'%1$s/balance','effect':'keyed','headers':{'Authorization':'%2$s'}},"
 	"'Edit':{'kind':'http','url':'%1$s/edit','effect':'keyed'},"
 	"'Mail':{'kind':'http','url':'%1$s/mail','effect':'keyed','headers':{'Authorization':'%2$s'}}},"
 	"'steps':[{'step_id':1,'step_key':'close','status':'approved','successful_state':'closed','action':'Close',"
@@ -41,7 +43,14 @@ static const char definition[] =
 	"{'step_id':5,'step_key':'edit','status':'approved','successful_state':'approved','action':'Edit','save_as':'edited',"
 	"'claim_state':['closing','approved']},"
 	"{'step_id':6,'step_key':'note','status':'approved','successful_state':'approved','action':'Edit'},"
-	"{'step_id':7,'step_key':'touch','status':'approved','successful_state':'approved'}]}";
+	"{'step_id':7,'step_key':'touch','status':'approved','successful_state':'approved'},"
+	"{'step_id':8,'step_key':'pay','status':'approved','successful_state':'due','action':'Deposit','on_unknown':'hold'},"
+	"{'step_id':9,'step_key':'pay','status':'due','successful_state':'closed','action':'Balance','on_unknown':'hold'},"
+	"{'step_id':10,'step_key':'pay','status':'closed','successful_state':'closed'},"
+	"{'step_id':11,'step_key':'waive','status':'approved','successful_state':'due'},"
+	"{'step_id':12,'step_key':'open','status':'closed','successful_state':'approved'},"
+	"{'step_id':13,'step_key':'remind','status':'approved','successful_state':'approved','action':'Edit','on_unknown':'hold'},"
+	"{'step_id':14,'step_key':'remind','status':'due','successful_state':'due','action':'Edit','on_unknown':'hold'}]}";
 
 static struct service *other; /* where the second definition leads */
 
@@ -334,6 +343,54 @@ static void test_two_in_doubt(void **state)
 	end(scene);
 }
 
+/* `pay` is a deposit, or the balance, or nothing, as the status is: what is in doubt of the one is none of the others. */
+static void test_one_name_several_actions(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_create(scene, "a");
+	service_play(scene->service, "/deposit", &(struct play){.how = PLAY_DROP});
+	scene_fire(scene, 0, "a", "pay", 504, "OUTCOME_UNKNOWN");
+	scene_fire(scene, 0, "a", "waive", 200, NULL);
+	service_play(scene->service, "/balance", &(struct play){.how = PLAY_DROP});
+	scene_fire(scene, 0, "a", "pay", 504, "OUTCOME_UNKNOWN");
+	assert_int_equal(kept_calls(scene), 2);
+	replace(scene);
+	service_play(scene->service, "/balance", &(struct play){0});
+	scene_fire(scene, 0, "a", "pay", 200, NULL);
+	assert_kept(scene, "/balance", 2);
+	scene_fire(scene, 0, "a", "pay", 200, NULL); /* calls nobody */
+	assert_int_equal(service_count(scene->service, "/deposit", NULL), 1);
+	assert_int_equal(kept_calls(scene), 1);
+	scene_fire(scene, 0, "a", "open", 200, NULL);
+	service_play(scene->service, "/deposit", &(struct play){0});
+	scene_fire(scene, 0, "a", "pay", 200, NULL);
+	assert_kept(scene, "/deposit", 2);
+	assert_int_equal(kept_calls(scene), 0);
+	assert_string_not_equal(service_call(scene->service, "/deposit", 0).key,
+				service_call(scene->service, "/balance", 0).key);
+	end(scene);
+}
+
+/* One action from two statuses is one effect. */
+static void test_one_name_one_action(void **state)
+{
+	struct scene *scene = *state;
+
+	begin(scene);
+	scene_create(scene, "a");
+	service_play(scene->service, "/edit", &(struct play){.how = PLAY_DROP});
+	scene_fire(scene, 0, "a", "remind", 504, "OUTCOME_UNKNOWN");
+	scene_fire(scene, 0, "a", "waive", 200, NULL);
+	service_play(scene->service, "/edit", &(struct play){0});
+	scene_fire(scene, 0, "a", "remind", 200, NULL);
+	assert_int_equal(service_count(scene->service, "/edit", NULL), 2);
+	assert_string_equal(service_call(scene->service, "/edit", 1).key, service_call(scene->service, "/edit", 0).key);
+	assert_int_equal(kept_calls(scene), 0);
+	end(scene);
+}
+
 #define ON_BOTH(test)                                                                                                  \
 	cmocka_unit_test_setup_teardown(test, scene_set_up_sqlite, scene_tear_down),                                   \
 	{                                                                                                              \
@@ -347,6 +404,8 @@ int main(void)
 		ON_BOTH(test_a_step_without_a_claim),
 		ON_BOTH(test_another_step_in_between),
 		ON_BOTH(test_two_in_doubt),
+		ON_BOTH(test_one_name_several_actions),
+		ON_BOTH(test_one_name_one_action),
 		ON_BOTH(test_a_probe),
 		ON_BOTH(test_an_after_effect),
 		ON_BOTH(test_a_redrive_in_doubt),

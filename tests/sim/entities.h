@@ -35,7 +35,7 @@ static const struct db_stmt stmt_calls = {
 
 static const struct db_stmt stmt_kept = {
 	.name = "sim_kept",
-	.sql = "SELECT step, effort, from_status, requester, input, data, version, open FROM hx_kept_call ORDER BY subject, step",
+	.sql = "SELECT step, effort, from_status, requester, input, data, version, open FROM hx_kept_call ORDER BY subject, step, effort",
 	.in = "",
 	.out = "titttti"
 	       "i",

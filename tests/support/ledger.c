@@ -42,7 +42,7 @@ static const struct db_stmt stmt_notes = {
 static const struct db_stmt stmt_kept = {
 	.name = "ledger_kept",
 	.sql = "SELECT {ord}step, effort, from_status, requester, input, data, address, version, open, op FROM hx_kept_call{join}"
-	       " WHERE subject = ?1 ORDER BY {ord}step",
+	       " WHERE subject = ?1 ORDER BY {ord}step, effort",
 	.in = "i",
 	.out = "titttttiii",
 };

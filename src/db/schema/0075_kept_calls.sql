@@ -1,4 +1,4 @@
--- Calls of steps of entities that were begun and have no answer (see src/flow/kept_call.h): one row for each step in doubt.
+-- Calls of steps of entities that were begun and have no answer (see src/flow/kept_call.h): one row for each key in doubt.
 CREATE TABLE hx_kept_call (
   subject     INTEGER NOT NULL,
   step        TEXT    NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE hx_kept_call (
   version     INTEGER,          -- of the definition; NULL: noted before there was such a column
   open        INTEGER NOT NULL, -- how often it was begun
   op          INTEGER,          -- of the unit that wrote it down; NULL: it was a claim's
-  PRIMARY KEY (subject, step)
+  PRIMARY KEY (subject, step, effort)
 ) STRICT, WITHOUT ROWID;
 
 -- Until now what was begun without a claim stood in the entity's own row, whose claim_open and claim_op nobody reads any more.

@@ -174,6 +174,7 @@ static const struct guard guards[] = {
 	{"table-leave-status", ROW_CLAIMED, BUT_ROW("status = 'paid'"), table_finish, NULL},
 	{"table-revert-status", ROW_CLAIMED, BUT_ROW("status = 'paid'"), table_revert, "SELECT 1 FROM orders WHERE status <> 'paid'"},
 	{"note-over-another", FRESH, KEPT_OF("ping", "6", "1"), note, NULL},
+	{"note-unseen", FRESH, KEPT_OF("ping", "5", "1"), note, NULL},
 	{"note-effort", FRESH, BUT("effort = 7"), note, NULL},
 	{"note-over-claim", FRESH, BUT("fence = 8"), note, NULL},
 	{"note-over-data", FRESH, BUT("version = 5"), note, NULL},

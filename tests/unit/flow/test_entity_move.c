@@ -201,6 +201,52 @@ static void a_move_of_a_later_version_looks_first(void **state)
 	assert_string_equal(h.unit.lines[h.unit.lines_n - 1].stmt->name, "kept_call_forget");
 }
 
+/* In "done" the step of this name calls nobody: that a call of it from "open" is in doubt is nothing to it. */
+static void what_another_step_of_its_name_calls_is_not_sent(void **state)
+{
+	struct db_value cells[ENTITY_COLUMNS] = {
+		[ENTITY_SUBJECT] = db_int(7),
+		[ENTITY_STATUS] = db_str("done"),
+		[ENTITY_VERSION] = db_int(9),
+		[ENTITY_FENCE] = db_int(2),
+		[ENTITY_EFFORT] = db_int(EFFORT),
+		[ENTITY_DATA] = db_str("{}"),
+		[ENTITY_NAME] = db_str("e7"),
+		[ENTITY_WORKSPACE] = db_str("default"),
+		[ENTITY_DOUBT] = db_int(0),
+		[ENTITY_KEPT_STEP] = db_str("ping"),
+		[ENTITY_KEPT_FROM] = db_str("open"),
+		[ENTITY_KEPT_REQUESTER] = db_str("default"),
+		[ENTITY_KEPT_INPUT] = db_str("{}"),
+		[ENTITY_KEPT_EFFORT] = db_int(EFFORT - 1),
+		[ENTITY_KEPT_ADDRESS] = db_str("http://127.0.0.1:1/charge"),
+		[ENTITY_KEPT_VERSION] = db_int(1),
+		[ENTITY_KEPT_DATA] = db_str("{}"),
+	};
+	struct step_request rq = pay;
+	struct entity_step t;
+	struct hand h;
+
+	(void)state;
+	rq.step_key = slice_str("ping");
+	rq.ref.machine = entity_machine_new(pay.ref.machine->workflow, /* version= */ 2, /* table= */ NULL, &arena);
+	rq.workflow_of = same_workflow;
+	rq.context = pay.ref.machine->workflow;
+	for (int same_key = 0; same_key <= 1; same_key++) {
+		entity_step_init(&t, &rq, &arena);
+		hand_init(&h, &t.task);
+		assert_int_equal(hand_start(&h), ASK_COMMIT);
+		cells[ENTITY_KEPT_EFFORT] = db_int(EFFORT - 1 + same_key);
+		hand_rows(&h, 1, ENTITY_COLUMNS, cells);
+		if (same_key) {
+			hand_assert_done(&h, HX_IN_DOUBT);
+			continue;
+		}
+		MUST_HOLD(h.ask.kind == ASK_COMMIT && strcmp(hand_stmt(&h), "subject_transition") == 0,
+			  "what another step has begun is sent for this one, or keeps it from being done");
+	}
+}
+
 /* ---- a call is written down before it is made ---- */
 
 static void begin_noting(struct hand *h, struct entity_step *t)
@@ -279,6 +325,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_late_answer_is_recognised),
 		cmocka_unit_test(over_a_store_each_version_is_reached_once),
 		cmocka_unit_test(a_move_of_a_later_version_looks_first),
+		cmocka_unit_test(what_another_step_of_its_name_calls_is_not_sent),
 		cmocka_unit_test(a_note_that_is_not_written_leaves_nothing),
 		cmocka_unit_test(a_note_whose_commit_was_lost_is_looked_up),
 		cmocka_unit_test(a_note_that_nobody_can_be_asked_about),
