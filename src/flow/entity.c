@@ -229,7 +229,7 @@ void entity_note_claim(struct unit *unit, int64_t subject, const char *from, con
 {
 	if (call->kept)
 		kept_call_again(unit, KEPT_BY_CLAIM, subject, call); /* mutant: claim-over-answered -> ; */
-	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(call->step), db_text(call->requester),
+	UNIT_ADD(unit, UNIT_ANY, &stmt_note_claim, db_int(subject), db_text(call->step), db_text(call->claimant),
 		 db_text(call->input), db_str(from), db_int(call->effort), db_text(call->address),
 		 db_int(call->version));
 }

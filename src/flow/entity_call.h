@@ -18,6 +18,7 @@ struct entity_sent {
 	struct slice step;
 	const char *from;
 	struct slice requester, input;
+	struct slice claimant; /* who claims for it: another one, if it is made again */
 	int64_t effort, version;
 	struct slice address; /* in that version; empty: it has none */
 	int64_t fence; /* as it was read: no claim has come since. In a table of the user's one may have been there */

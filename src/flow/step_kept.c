@@ -146,15 +146,16 @@ static enum hx_code send_again(struct entity_step *s, const struct db_rows *rows
 	if (!slice_eq(s->address, db_cell(rows, s->kept_row, ENTITY_KEPT_ADDRESS)->s))
 		return HX_IN_DOUBT;
 	s->input = arena_copy(s->arena, db_cell(rows, s->kept_row, ENTITY_KEPT_INPUT)->s);
-	s->sender = arena_copy(s->arena, db_cell(rows, s->kept_row, ENTITY_KEPT_REQUESTER)->s);
-	step_take_kept_data(s, rows);
+	step_take_kept_sender(s, rows);
 	return HX_OK;
 }
 
-void step_take_kept_data(struct entity_step *s, const struct db_rows *rows)
+void step_take_kept_sender(struct entity_step *s, const struct db_rows *rows)
 {
-	s->sent_data = arena_copy(s->arena,
-				  db_cell(rows, s->kept_row, ENTITY_KEPT_DATA)->s); /* mutant: kept-data -> ; */
+	struct slice data = db_cell(rows, s->kept_row, ENTITY_KEPT_DATA)->s;
+
+	s->sender = arena_copy(s->arena, db_cell(rows, s->kept_row, ENTITY_KEPT_REQUESTER)->s);
+	s->sent_data = arena_copy(s->arena, data); /* mutant: kept-data -> (void)data; */
 }
 
 static bool is_kept(const struct db_rows *rows, size_t row)

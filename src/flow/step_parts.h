@@ -109,9 +109,9 @@ void step_call_by(struct entity_step *s, const struct step_view *view, int64_t v
 bool step_looks(const struct entity_step *s);
 /* What the last claim has begun is in doubt, and still stands in the entity's row. */
 bool step_claim_is_in_doubt(const struct entity_step *s, const struct db_rows *rows);
-/* The call that is kept of the claim's step under this key (NULL: whichever), if one is, and its key; the data that it was made with. */
+/* The call that is kept of the claim's step under this key (NULL: whichever), if one is, and its key; whom and with which data it was made for. */
 void step_find_kept(struct entity_step *s, const struct db_rows *rows, const struct db_value *effort);
-void step_take_kept_data(struct entity_step *s, const struct db_rows *rows);
+void step_take_kept_sender(struct entity_step *s, const struct db_rows *rows);
 /* By the view that the call was written down by. HX_BUSY: that version is not here (yet); HX_IN_DOUBT: it has no such step. */
 enum hx_code step_find_call(struct entity_step *s, const struct db_rows *rows);
 /* What was begun before under the step's key, if anything, is what is sent. As above; HX_IN_DOUBT: it cannot be, as the words say. */

@@ -215,7 +215,7 @@ static void find_claimed_call(struct entity_step *s, const struct db_rows *rows)
 	if (effort->type == DB_INT)
 		s->effort = effort->i;
 	if (s->kept)
-		step_take_kept_data(s, rows);
+		step_take_kept_sender(s, rows);
 }
 
 static void take_read_of_claim(struct entity_step *s, const struct answer *answer, struct slice status)

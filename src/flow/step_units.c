@@ -41,6 +41,7 @@ static struct entity_sent step_units_call_of(const struct entity_step *s)
 		.step = s->rq->step_key,
 		.from = s->from,
 		.requester = s->sender,
+		.claimant = s->requester, /* mutant: claimed-for-the-sender -> .claimant = s->sender, */
 		.input = s->input,
 		.data = s->sent_data,
 		.effort = s->effort,

@@ -105,6 +105,7 @@ static struct entity_sent call_of(const struct kind_args *args)
 		.step = slice_str("close"),
 		.from = "open",
 		.requester = slice_str("admin"),
+		.claimant = slice_str("admin"),
 		.input = slice_str("null"),
 		.data = slice_str("{}"),
 		.effort = args->effort,

@@ -34,6 +34,7 @@ static const struct entity_sent call = {
 	.step = {"ping", 4},
 	.from = "open",
 	.requester = {"admin", 5},
+	.claimant = {"admin", 5},
 	.input = {"{}", 2},
 	.effort = 6,
 	.counter = 6,

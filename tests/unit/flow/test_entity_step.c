@@ -142,6 +142,8 @@ static void a_claim_that_is_lost_to_a_call_without_one(void **state)
 	assert_string_equal(h.unit.lines[2].stmt->name, "kept_call_again");
 	assert_true(slice_is(h.unit.lines[2].params[2].s, "cron")); /* as it was sent, and for whom */
 	assert_true(slice_is(h.unit.lines[2].params[3].s, "{ }"));
+	assert_string_equal(h.unit.lines[3].stmt->name, "entity_note_claim");
+	MUST_HOLD(slice_is(h.unit.lines[3].params[2].s, "default"), "whoever ends the claim asks a view that has none");
 	begin_claiming(&h, &s);
 	lose_claim(&h);
 	hand_entity_called(&h, "open", 4, 1, "charge", "{ }");
@@ -150,6 +152,49 @@ static void a_claim_that_is_lost_to_a_call_without_one(void **state)
 	assert_string_equal(h.unit.lines[2].stmt->name, "entity_note_claim");
 	assert_true(slice_is(h.unit.lines[2].params[2].s, "default"));
 	assert_true(slice_is(h.unit.lines[2].params[3].s, "{}"));
+}
+
+/* Its call is made again as it was sent, for whom it was; and the view that says what becomes of the claim is the claimant's. */
+static void a_claim_of_what_another_has_begun(void **state)
+{
+	struct db_value cells[ENTITY_COLUMNS] = {
+		[ENTITY_SUBJECT] = db_int(7),
+		[ENTITY_STATUS] = db_str("busy"),
+		[ENTITY_VERSION] = db_int(5),
+		[ENTITY_FENCE] = db_int(2),
+		[ENTITY_EFFORT] = db_int(EFFORT),
+		[ENTITY_OWNER] = db_str(SUBJECT_HELD),
+		[ENTITY_UNTIL] = db_int(INT64_MAX),
+		[ENTITY_DATA] = db_str("{}"),
+		[ENTITY_NAME] = db_str("e7"),
+		[ENTITY_WORKSPACE] = db_str("default"),
+		[ENTITY_DOUBT] = db_int(0),
+		[ENTITY_CLAIM_STEP] = db_str("charge"),
+		[ENTITY_CLAIM_FROM] = db_str("open"),
+		[ENTITY_CLAIM_REQUESTER] = db_str("default"),
+		[ENTITY_CLAIM_INPUT] = db_str("{}"),
+		[ENTITY_CLAIM_EFFORT] = db_int(EFFORT),
+		[ENTITY_KEPT_STEP] = db_str("charge"),
+		[ENTITY_KEPT_FROM] = db_str("open"),
+		[ENTITY_KEPT_REQUESTER] = db_str("cron"),
+		[ENTITY_KEPT_INPUT] = db_str("{}"),
+		[ENTITY_KEPT_EFFORT] = db_int(EFFORT),
+		[ENTITY_KEPT_DATA] = db_str("{\"a\":1}"),
+	};
+	struct step_request rq = charge;
+	struct entity_step s;
+	struct hand h;
+
+	(void)state;
+	rq.mode = STEP_RESOLVE_NOT_DONE;
+	entity_step_init(&s, &rq, &arena);
+	hand_init(&h, &s.task);
+	hand_start(&h);
+	hand_rows(&h, 1, ENTITY_COLUMNS, cells);
+	assert_string_equal(hand_where(&h), "releasing");
+	assert_true(slice_is(s.requester, "default"));
+	assert_true(slice_is(s.sender, "cron"));
+	assert_true(slice_is(s.sent_data, "{\"a\":1}"));
 }
 
 static void a_claim_is_not_lost_for_ever(void **state)
@@ -378,6 +423,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_read_that_finds_no_way),
 		cmocka_unit_test(a_claim_that_is_lost_to_another_never_acts),
 		cmocka_unit_test(a_claim_that_is_lost_to_a_call_without_one),
+		cmocka_unit_test(a_claim_of_what_another_has_begun),
 		cmocka_unit_test(a_claim_is_not_lost_for_ever),
 		cmocka_unit_test(a_claim_that_is_refused_or_fails_never_acts),
 		cmocka_unit_test(an_unknown_claim_is_looked_up_before_anything_is_done),
