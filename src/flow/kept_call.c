@@ -58,12 +58,15 @@ DB_STMT(stmt_answered, "kept_call_answered", "ii", "",
 	"UPDATE hx_subject SET effort = effort + 1{from} WHERE id = ?1"
 	" AND effort = ?2" /* mutant: answered-effort -> " AND ?2 >= 0" */
 );
+/* The claim that is noted has another key, or none any more: it was put away, while its holder is still noted in a table of the user's. */
+#define OF_NO_CLAIM \
+	" OR e.claim_effort IS NULL OR e.claim_effort <> ?3 OR e.claim_step <> ?2"
 DB_STMT(stmt_over, "kept_call_over", "itii", "",
 	"DELETE FROM hx_kept_call WHERE subject = ?1 AND step = ?2 AND effort = ?3"
 	" AND open <= ?4" /* mutant: failed-alone -> " AND ?4 >= 0" */
 	" AND EXISTS (SELECT 1 FROM hx_subject s JOIN hx_entity e ON e.subject = s.id WHERE s.id = ?1"
-	" AND (s.doubt = 0 OR e.claim_step <> ?2)" /* mutant: answered-in-doubt */
-	" AND (s.owner IS NULL OR e.claim_step <> ?2)" /* mutant: answered-owner */
+	" AND (s.doubt = 0" OF_NO_CLAIM ")" /* mutant: answered-in-doubt */
+	" AND (s.owner IS NULL" OF_NO_CLAIM ")" /* mutant: answered-owner */
 	")");
 
 /* clang-format on */

@@ -191,6 +191,10 @@ static const struct guard guards[] = {
 	{"answered-owner", KEPT, BUT("owner = 'there', until = 1000500"), failed_alone, IS_GONE},
 	{"answered-in-doubt", KEPT, BUT("doubt = 1"), failed_alone, IS_GONE},
 	{"answered-effort", KEPT, BUT("effort = 7"), failed_alone, RAISED},
+	{"answered-put-away", KEPT "; " BUT("owner = 'there', until = 1000500, doubt = 1") "; UPDATE hx_entity SET claim_effort = NULL",
+	 "UPDATE hx_entity SET claim_effort = 6", failed_alone, IS_GONE},
+	{"answered-other-key", KEPT "; " BUT("doubt = 1") "; UPDATE hx_entity SET claim_effort = 5",
+	 "UPDATE hx_entity SET claim_effort = 6", failed_alone, IS_GONE},
 	{"failed-alone", KEPT, BUT_KEPT("open = 2"), failed_alone, IS_GONE},
 	{"answered-another-step", KEPT, BUT_KEPT("step = 'pong'"), failed_alone, IS_GONE},
 };
