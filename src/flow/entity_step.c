@@ -549,7 +549,7 @@ static void left_unknown(struct entity_step *s, const struct answer *answer UNUS
 
 TASK_UNIT(step_build_adopt, struct entity_step, s,
 	  entity_adopt(unit, &s->stamp, &s->rq->ref, s->name, s->subject, s->status));
-TASK_UNIT(step_build_put_away, struct entity_step, s, kept_call_put_away(unit, s->subject, s->fence));
+TASK_UNIT(step_build_put_away, struct entity_step, s, step_put_away(s, unit));
 TASK_UNIT(step_build_note, struct entity_step, s, step_note_call(s, unit));
 TASK_UNIT(step_build_answer, struct entity_step, s,
 	  kept_call_answered(unit, s->subject, s->effort, s->rq->step_key, /* alone= */ s->outcome == ACT_FAILED));

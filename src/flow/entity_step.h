@@ -13,6 +13,7 @@
  *            │       HX_ACTION_FAILED, HX_INVALID                      hold    HOLDING: parked for a person
  *            │                                └─────▶ HX_OUTCOME_UNKNOWN
  *            ├▶ PUTTING_AWAY (the claim before is in doubt) ─▶ READING
+ *            ├▶ PUTTING_AWAY (what is kept was begun inside the store, and not done: its key is given up) ─▶ READING
  *            ├▶ RECOVERING (a janitor: take over a claim past its time) ─▶ PROBING …
  *            ├▶ FINISHING or RELEASING (a person resolves a held claim)
  *            ├▶ PROBING (a person asks about a held claim) ─▶ HX_OK, whatever it says: nothing is decided by it
@@ -100,7 +101,7 @@ enum step_at {
 	STEP_NEW,
 	STEP_READING,
 	STEP_AWAITING, /* the definition by which a call in doubt was made is being brought: then it is read again */
-	STEP_PUTTING_AWAY, /* the claim before is in doubt: its call gets a row of its own, then it is read again */
+	STEP_PUTTING_AWAY, /* the claim before is in doubt: its call gets a row of its own; or that is of no use. It is read again */
 	STEP_ADOPTING,     /* the user's own table: the row gets its shadow, then it is read again */
 	STEP_CLAIMING,
 	STEP_LOOKING_UP_CLAIM,

@@ -20,7 +20,7 @@
  *  K2  A step is begun under a new key only while it has no row, and while no claim that is in doubt stands in the entity's row. (Rows that were
  *      written down since somebody looked have an effort that is not below the one which he has read.)
  *  K3  All that a row says is what was sent, and is sent again: only how often changes. (What was inside the store, sql say, was
- *      never sent: another call may take its place and its key.)
+ *      never sent: its row and its key are given up, as if it had been answered, before the step is begun anew.)
  *  K4  All rows are written in units that hold the subject.
  */
 #pragma once

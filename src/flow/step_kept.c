@@ -22,6 +22,9 @@
  * One name may stand for several steps, from several statuses. Where they call the same action they are one effect, which is begun once; where
  * they call another (`pay` from deposit_due, `pay` from balance_due), what is kept of the one is nothing to the other, which has its own key.
  *
+ * What a claim had begun inside the store was not done, so nothing of it is in doubt. If it was put away, its key is given up first, in a unit
+ * of its own (PUTTING_AWAY, too): two who found it, with other inputs, must not both send theirs under it.
+ *
  * A claim that ends by its time leaves its call in the entity's row, where the next one would write over it. So whoever fires a step
  * then puts it away first (PUTTING_AWAY), and reads again.
  */
@@ -268,9 +271,5 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 	code = step_find_call(s, rows);
 	if (code)
 		return code;
-	if (step_acts_outside(s->call->action))
-		return send_again(s, rows, ret_words);
-	step_call_by(s, s->view, s->rq->ref.machine->version); /* it ran in the store, where nothing is in doubt */
-	s->from = s->step->status;
-	return HX_OK;
+	return step_acts_outside(s->call->action) ? send_again(s, rows, ret_words) : HX_OK;
 }

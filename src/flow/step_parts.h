@@ -123,6 +123,7 @@ enum hx_code step_take_kept(struct entity_step *s, const struct db_rows *rows, c
 
 void step_build_read(const struct entity_step *s, struct unit *unit);
 void step_build_claim(const struct entity_step *s, struct unit *unit);
+void step_put_away(const struct entity_step *s, struct unit *unit);
 void step_note_call(const struct entity_step *s, struct unit *unit);
 void step_build_release(const struct entity_step *s, struct unit *unit);
 void step_build_hold(const struct entity_step *s, struct unit *unit);

@@ -151,6 +151,10 @@ static void take_read_to_fire(struct entity_step *s, const struct answer *answer
 		step_end_saying(s, code, words);
 	if (code)
 		return;
+	if (s->kept && !step_acts_outside(s->call->action)) { /* mutant: inside-taken-over -> if (0) { */
+		step_go(s, STEP_PUTTING_AWAY, answer);
+		return;
+	}
 	if (s->view->save_as && json_type(json_trust(s->data)) != JSON_OBJECT) {
 		step_end_saying(s, HX_WRONG_STATUS,
 				"the step saves its output in the entity's data, which is no object");

@@ -201,6 +201,15 @@ void step_note_call(const struct entity_step *s, struct unit *unit)
 		kept_call_note(unit, s->stamp.op, s->subject, &call);
 }
 
+/* What was begun inside the store is over: its key is given up. Or what the last claim has begun gets a row. */
+void step_put_away(const struct entity_step *s, struct unit *unit)
+{
+	if (s->kept)
+		kept_call_answered(unit, s->subject, s->effort, s->rq->step_key, /* alone= */ false);
+	else
+		kept_call_put_away(unit, s->subject, s->fence);
+}
+
 void step_build_read(const struct entity_step *s, struct unit *unit)
 {
 	if (s->rq->mode == STEP_RECOVER) {

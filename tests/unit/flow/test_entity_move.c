@@ -197,8 +197,11 @@ static void a_move_of_a_later_version_looks_first(void **state)
 	assert_int_equal(hand_start(&h), ASK_COMMIT);
 	MUST_HOLD(strcmp(hand_stmt(&h), "entity_read") == 0, "what is kept of a step is not looked for");
 	assert_int_equal(hand_entity_called(&h, "open", 9, 2, "pay", "{}"), ASK_COMMIT);
+	MUST_HOLD(strcmp(hand_stmt(&h), "kept_call_answered") == 0, "what was never sent is made another call under its key");
+	assert_int_equal(hand_verdict(&h, UNIT_WON), ASK_COMMIT);
+	assert_string_equal(hand_where(&h), "reading");
+	assert_int_equal(hand_entity(&h, "open", 9, 2), ASK_COMMIT);
 	assert_string_equal(hand_stmt(&h), "subject_transition");
-	assert_string_equal(h.unit.lines[h.unit.lines_n - 1].stmt->name, "kept_call_forget");
 }
 
 /* In "done" the step of this name calls nobody: that a call of it from "open" is in doubt is nothing to it. */
