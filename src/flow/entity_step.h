@@ -102,7 +102,7 @@ enum step_at {
 	STEP_READING,
 	STEP_AWAITING, /* the definition by which a call in doubt was made is being brought: then it is read again */
 	STEP_PUTTING_AWAY, /* the claim before is in doubt: its call gets a row of its own; or that is of no use. It is read again */
-	STEP_ADOPTING,     /* the user's own table: the row gets its shadow, then it is read again */
+	STEP_ADOPTING, /* the user's own table: the row gets its shadow, then it is read again */
 	STEP_CLAIMING,
 	STEP_LOOKING_UP_CLAIM,
 	STEP_RECOVERING,

@@ -91,25 +91,37 @@ static const struct workflow *noted_by(const struct entity_step *s, const struct
 				  : NULL;
 }
 
-static bool looks_by_itself(const struct entity_step *s, const struct step *step)
+static bool calls_for_somebody(const struct workflow *w, const struct step *step)
 {
-	const struct step_view *view = workflow_view(step_workflow(s), step, s->rq->requester);
+	for (size_t view = 0; view <= w->requesters_n; view++)
+		if (step_acts_outside(step->views[view].action))
+			return true;
+	return false;
+}
 
-	if (view->claim_into)
-		return false;
-	return step_acts_outside(view->validation) ||
-	       (!step_acts_outside(view->action) && s->rq->ref.machine->version > 1); /* one before may have called */
+/* Where nothing is written down before it: a validation is asked, or nobody is called while others of its name call, or one before may have. */
+static bool looks_by_itself(const struct entity_step *s)
+{
+	const struct workflow *w = step_workflow(s);
+	bool asks = false, moves = false, calls = s->rq->ref.machine->version > 1;
+
+	for (size_t i = 0; i < w->steps_n; i++) {
+		const struct step_view *view = workflow_view(w, &w->steps[i], s->rq->requester);
+
+		if (!slice_is(s->rq->step_key, w->steps[i].step_key))
+			continue;
+		asks |= !view->claim_into && step_acts_outside(view->validation);
+		moves |= !view->claim_into && !step_acts_outside(view->action);
+		calls |= calls_for_somebody(w, &w->steps[i]); /* mutant: looks-for-itself -> ; */
+	}
+	return asks || (moves && calls);
 }
 
 bool step_looks(const struct entity_step *s)
 {
-	const struct workflow *w = step_workflow(s);
 	bool looks = s->look || s->rq->mode != STEP_FIRE || s->rq->ref.machine->table;
 
-	for (size_t i = 0; i < w->steps_n && !looks; i++)
-		if (slice_is(s->rq->step_key, w->steps[i].step_key))
-			looks = looks_by_itself(s, &w->steps[i]); /* mutant: looks-too-late -> ; */
-	return looks;
+	return looks || looks_by_itself(s); /* mutant: looks-too-late -> return looks; */
 }
 
 enum hx_code step_find_call(struct entity_step *s, const struct db_rows *rows)

@@ -1,4 +1,4 @@
-/* An entity whose steps are driven by hand: "charge" is claimed and calls outside, "ping" calls unclaimed (and, from "done", nobody), "pay" is a plain transition. */
+/* An entity whose steps are driven by hand: "charge" is claimed and calls outside, "ping" calls unclaimed, and so does "knock", which from "done" calls nobody; "pay" is a plain transition. */
 #ifndef HX_TESTS_UNIT_FLOW_INVOICE_H
 #define HX_TESTS_UNIT_FLOW_INVOICE_H
 
@@ -15,7 +15,8 @@ static const char definition[] =
 	"\"claim_state\":[\"busy\",\"open\"],\"on_unknown\":\"revert\"},"
 	"{\"step_id\":2,\"step_key\":\"pay\",\"status\":\"open\",\"successful_state\":\"paid\"},"
 	"{\"step_id\":3,\"step_key\":\"ping\",\"status\":\"open\",\"successful_state\":\"paid\",\"action\":\"Ping\","
-	"\"on_unknown\":\"hold\"},{\"step_id\":4,\"step_key\":\"ping\",\"status\":\"done\",\"successful_state\":\"paid\"}]}";
+	"\"on_unknown\":\"hold\"},{\"step_id\":4,\"step_key\":\"knock\",\"status\":\"open\",\"successful_state\":\"paid\",\"action\":\"Ping\"},"
+	"{\"step_id\":5,\"step_key\":\"knock\",\"status\":\"done\",\"successful_state\":\"paid\"}]}";
 
 #define CHARGE_KEY "ent_0000000000007-6-charge"
 
