@@ -204,7 +204,8 @@ static enum hx_code claim_answered(struct api_query *query, const struct unit_re
 
 		step = db_cell(rows, 0, ENTITY_CLAIM_STEP)->s;
 		input = db_cell(rows, 0, ENTITY_CLAIM_INPUT)->s;
-		if (db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->type == DB_INT) /* an older program's, or put away: not known */
+		if (db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->type ==
+		    DB_INT) /* an older program's, or put away: not known */
 			key = entity_call_key(db_cell(rows, 0, ENTITY_SUBJECT)->i,
 					      db_cell(rows, 0, ENTITY_CLAIM_EFFORT)->i, step, query->call->arena);
 		claimed = workflow_step(w, step, db_cell(rows, 0, ENTITY_CLAIM_FROM)->s, requester);

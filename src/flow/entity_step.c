@@ -479,7 +479,12 @@ static void take_finished(struct entity_step *s, const struct answer *answer)
 		step_end_saying(s, HX_OUTCOME_UNKNOWN,
 				"the claim had passed to somebody else before the step was finished");
 	} else if (result->verdict == UNIT_LOST) {
-		step_end_saying(s, HX_CONCURRENCY_ERROR, "somebody else has changed the entity in between");
+		step_end_saying(
+			s, HX_CONCURRENCY_ERROR,
+			s->acted
+				? "somebody else has changed the entity in between: the call was done, and is not written "
+				  "down; fire it again, which makes it once more under its key and writes it down"
+				: "somebody else has changed the entity in between");
 	} else if (result->verdict == UNIT_REFUSED) {
 		refused(s, answer);
 	} else {

@@ -63,12 +63,36 @@ static void exhaustive_between_both_open(void **state)
 	explore_edit("two steps without a claim", "", ",\"action\":\"Ping\"", (struct sim_bounds){.lost_answers = 1});
 }
 
+/* Fired twice, and both are meant. */
+static void explore_reopened(const char *name, const char *close, const char *edit, struct sim_bounds bounds)
+{
+	char steps[600];
+
+	snprintf(steps, sizeof steps,
+		 "%s},{\"step_id\":30,\"step_key\":\"edit\",\"status\":\"closed\",\"successful_state\":\"approved\"%s",
+		 close, edit);
+	parse("keyed", PING, steps);
+	fixture.other_step = "edit";
+	fixture.reopens = true;
+	fixture.effects_max = 3;
+	explore_with(name, WORLD_KEYED, false, /* third= */ true, bounds);
+}
+
+static void exhaustive_between_done_twice(void **state)
+{
+	(void)state;
+	explore_reopened("done, led back, done again", "", "", in_between);
+	explore_reopened("done, led back, done again, a claim", CLAIM, "", in_between);
+	explore_reopened("done, led back, done again, a crash", "", "",
+			 (struct sim_bounds){.crashes = 1, .failures = 1});
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exhaustive_between_no_claim),  cmocka_unit_test(exhaustive_between_claim),
 		cmocka_unit_test(exhaustive_between_nobody),    cmocka_unit_test(exhaustive_between_requesters),
-		cmocka_unit_test(exhaustive_between_both_open),
+		cmocka_unit_test(exhaustive_between_both_open), cmocka_unit_test(exhaustive_between_done_twice),
 	};
 
 	if (argc > 1)

@@ -264,6 +264,22 @@ static void begin_noting(struct hand *h, struct entity_step *t)
 	assert_string_equal(hand_stmt(h), "kept_call_note");
 }
 
+/* It was done, and that has to be written down under its key: the caller is told so. */
+static void a_call_that_was_done_and_not_written_down(void **state)
+{
+	struct entity_step t;
+	struct hand h;
+
+	(void)state;
+	begin_noting(&h, &t);
+	assert_int_equal(hand_verdict(&h, UNIT_WON), ASK_ACT);
+	assert_int_equal(hand_acted(&h, ACT_OK), ASK_COMMIT);
+	assert_string_equal(hand_where(&h), "finishing");
+	hand_verdict(&h, UNIT_LOST);
+	hand_assert_done(&h, HX_CONCURRENCY_ERROR);
+	assert_non_null(memmem(t.output.p, t.output.n, "the call was done", 17));
+}
+
 static void begin_looking_for_the_note(struct hand *h, struct entity_step *t)
 {
 	int64_t op;
@@ -329,6 +345,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(over_a_store_each_version_is_reached_once),
 		cmocka_unit_test(a_move_of_a_later_version_looks_first),
 		cmocka_unit_test(what_another_step_of_its_name_calls_is_not_sent),
+		cmocka_unit_test(a_call_that_was_done_and_not_written_down),
 		cmocka_unit_test(a_note_that_is_not_written_leaves_nothing),
 		cmocka_unit_test(a_note_whose_commit_was_lost_is_looked_up),
 		cmocka_unit_test(a_note_that_nobody_can_be_asked_about),
