@@ -246,7 +246,11 @@ def test_a_claim_that_was_moved_by_hand(dir):
 		until(lambda: service.now["a"] == 0, "its end")
 		sql(dir, f"UPDATE papers SET status = 'open', version = version + 1 WHERE id = '{name}'")
 		with served(dir) as hapax:
-			assert hapax.call("POST", f"/api/v1/entities/paper/{name}/steps/{step}", {"input": {"customer": "b"}})[0] == 200
+			if step == "close": # it is in doubt what has become of its call
+				status, _, body = fire(hapax, name, "b", "paper")
+				assert status == 409 and json.loads(body)["code"] == "IN_DOUBT", (status, body)
+			answer = hapax.call("POST", f"/api/v1/entities/paper/{name}/steps/{step}", {"input": {"customer": "a"}})
+			assert answer[0] == 200, answer
 			audited(dir)
 			status, _, body = fire(hapax, "t2", "a", "paper")
 			assert status == 200 or json.loads(body)["code"] == "WRONG_STATUS", (status, body) # and not LIMITED
