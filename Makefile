@@ -370,9 +370,9 @@ ifneq ($(and $(SMALL_CFLAGS),$(filter -O2,$(CFLAGS))),)
 $(foreach s,cli api model engine flow gate act proxy trial,$(BUILD)/obj/src/$(s)/%.o): private SMALLER := -Oz
 $(foreach s,base/error base/excerpt base/json_canonical base/json_merge base/json_pointer base/json_tree base/log base/sortable base/steady_clock \
 	base/thread base/tls base/trace db/backup db/link db/listen db/migrate db/migrate_fold db/postgres db/postgres_blocked \
-	db/postgres_connect db/postgres_guard db/sqlite db/sqlite_file db/sqlite_sync db/stmt db/store_name db/store_schema \
-	serve/bearer serve/inner serve/listener serve/local serve/metrics serve/problem serve/router serve/server serve/stream \
-	task/aside task/lane_limited task/lane_stands task/lane_wait task/lanes task/sentinel task/trouble \
+	db/postgres_connect db/postgres_group db/postgres_guard db/postgres_trip db/sqlite db/sqlite_file db/sqlite_sync \
+	db/stmt db/store_name db/store_schema serve/bearer serve/inner serve/listener serve/local serve/metrics serve/problem serve/router \
+	serve/server serve/stream task/aside task/lane_limited task/lane_stands task/lane_wait task/lanes task/sentinel task/trouble \
 	wire/address wire/chunk wire/query wire/resolver wire/tunnel wire/upstream wire/upstream_answer wire/upstream_connect,\
 	$(BUILD)/obj/src/$(s).o): private SMALLER := -Oz
 $(BUILD)/obj/src/sim/%.o: private SMALLER := -Os

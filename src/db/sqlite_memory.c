@@ -207,7 +207,7 @@ static void *memory_realloc(void *p, int n)
 
 		if (block)
 			block->kind = LARGE | (uint64_t)n;
-		return block ? (char *)block + HEAD_BYTES : NULL;
+		return block ? (char *)block + HEAD_BYTES : NULL; /* cppcheck-suppress memleak */
 	}
 	to = memory_alloc(n);
 	if (!to)
