@@ -127,6 +127,15 @@ static void note(struct unit *unit, const struct stamp *stamp)
 	kept_call_note(unit, stamp->op, 1, &call);
 }
 
+/* By one who takes what he has read for his own. */
+static void note_kept(struct unit *unit, const struct stamp *stamp)
+{
+	struct entity_sent kept = call;
+
+	kept.kept = true;
+	kept_call_note(unit, stamp->op, 1, &kept);
+}
+
 static void again(struct unit *unit, const struct stamp *stamp)
 {
 	kept_call_again(unit, stamp->op, 1, &call);
@@ -174,7 +183,7 @@ static const struct guard guards[] = {
 	{"table-claim-version", ROW, BUT_ROW("version = 5"), table_claim, NULL},
 	{"table-leave-status", ROW_CLAIMED, BUT_ROW("status = 'paid'"), table_finish, NULL},
 	{"table-revert-status", ROW_CLAIMED, BUT_ROW("status = 'paid'"), table_revert, "SELECT 1 FROM orders WHERE status <> 'paid'"},
-	{"note-over-another", FRESH, KEPT_OF("ping", "6", "1"), note, NULL},
+	{"note-over-another", FRESH, KEPT_OF("ping", "6", "1"), note_kept, NULL},
 	{"note-unseen", FRESH, KEPT_OF("ping", "5", "1"), note, NULL},
 	{"note-effort", FRESH, BUT("effort = 7"), note, NULL},
 	{"note-over-claim", FRESH, BUT("fence = 8"), note, NULL},
