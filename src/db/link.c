@@ -6,14 +6,21 @@
 #define NUMBERS_MAX 4
 #define NUMBER_BYTES 21 /* a sign, 19 digits, the bar */
 
+static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+			    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+			    "8081828384858687888990919293949596979899";
+
 /* The digits of a number, in front of `end`. Every change of status pays for this, so it is not printf's. */
 static char *put_digits(int64_t number, char *end)
 {
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 
-	do
-		*--end = (char)('0' + rest % 10);
-	while (rest /= 10);
+	for (; rest >= 100; rest /= 100)
+		memcpy(end -= 2, &pairs[rest % 100 * 2], 2);
+	if (rest >= 10)
+		memcpy(end -= 2, &pairs[rest * 2], 2);
+	else
+		*--end = (char)('0' + rest);
 	if (number < 0)
 		*--end = '-';
 	return end;

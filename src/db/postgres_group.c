@@ -368,16 +368,10 @@ static int postgres_group_by_name(const void *a, const void *b)
 	return order ? order : (int)x->carrying - (int)y->carrying;
 }
 
-static bool carries(const struct unit *unit, unsigned line)
-{
-	return unit->lines[line].stmt->carries && line + 1 < unit->lines_n &&
-	       unit->lines[line].stmt->carries == unit->lines[line + 1].stmt;
-}
-
 static struct peers *peers_of(struct peers lots[], size_t *n, const struct unit *unit, unsigned line)
 {
 	const struct db_stmt *stmt = unit->lines[line].stmt;
-	bool carrying = carries(unit, line);
+	bool carrying = unit_carries(unit, line);
 
 	for (size_t g = 0; g < *n; g++)
 		if (lots[g].stmt == stmt && lots[g].carrying == carrying)
@@ -395,7 +389,7 @@ static bool takes_part(const struct group *b, size_t i, unsigned line)
 {
 	return line < b->units[i]->lines_n && b->results[i].verdict == UNIT_WON && runs_in_sets(b->units[i]) &&
 	       !stmt_is_empty(b->units[i]->lines[line].stmt, STMT_POSTGRES_ROW) &&
-	       !(line > 0 && carries(b->units[i], line - 1));
+	       !(line > 0 && unit_carries(b->units[i], line - 1));
 }
 
 /* The first line from `line` on that some unit still has to run, or UNIT_LINES_MAX. */

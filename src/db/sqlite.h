@@ -6,12 +6,14 @@
  *   sqlite_file.c   the store's lock, and its file
  *   sqlite_log.c    the log, written in large pieces
  *   sqlite_sync.c   and synced, while the lane goes on
+ *   sqlite_memory.c its memory, and sqlite_pages.c its page cache
  *   sqlite_guard.c  what statements of the user's may not reach
  */
 #pragma once
 
 #include <sqlite3.h>
 
+#include "base/hash.h"
 #include "db/driver.h"
 #include "db/sqlite_file.h"
 #include "db/sqlite_guard.h"
@@ -33,6 +35,10 @@ struct sqlite_db {
 	int wal_pages;               /* in the log since the last checkpoint */
 	struct mono_time busy_since; /* of the wait for the lock that is under way */
 	unsigned careful_n;          /* units that have savepoints yet, for one has lost late */
+	struct {
+		int64_t seq, version, fence, effort;
+		uint8_t hash[SHA256_BYTES];
+	} linked; /* what hx_link() was called for last by a statement that `links` */
 	sqlite3_stmt *begin, *read, *commit, *rollback, *savepoint, *undo, *keep;
 	size_t slots_used;
 	struct {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "db/sqlite_pages.h"
 
 #define HEAD_BYTES 8 /* in front of each block: its kind; and blocks are aligned to as many */
 #define FINE_MAX 1024
@@ -237,6 +238,7 @@ void sqlite_memory_own(void)
 						    memory_roundup, memory_init, memory_end,     NULL};
 
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite_pages_own();
 #ifndef HX_DEBUG
 	(void)sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
 #else

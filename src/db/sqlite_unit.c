@@ -45,7 +45,7 @@ static void expand(const struct db_stmt *stmt, struct strbuf *out)
 	LOCAL_STRBUF(sql, SQL_BYTES_MAX);
 
 	stmt_expand(stmt, STMT_SQLITE, &sql);
-	if (stmt->told_by)
+	if (stmt->links && stmt->out[0])
 		sql.n = (size_t)(strstr(sql.p, " RETURNING ") - sql.p);
 	for (size_t i = 0; i < sizeof openings / sizeof *openings && !cut; i++)
 		if (!stmt->foreign && !strchr(stmt->in, 's') &&
@@ -154,28 +154,28 @@ static bool take_row(sqlite3_stmt *stmt, struct db_rows *rows, size_t *room, str
 	return !arena->failed;
 }
 
-/* A text that has other words on PostgreSQL, or tells what another one did, may need fewer of them. */
-static int params_used(const struct unit_line *line, const struct db_stmt *text, sqlite3_stmt *stmt)
+/* A text that has other words on PostgreSQL may need fewer of them. */
+static int params_used(const struct unit_line *line, sqlite3_stmt *stmt)
 {
 	int n = (int)line->params_n, known = sqlite3_bind_parameter_count(stmt);
 
-	return (text->pg_sql || text != line->stmt) && known < n ? known : n;
+	return line->stmt->pg_sql && known < n ? known : n;
 }
 
-/* Runs the text of one line and says how many rows it met. */
-static enum hx_code run_text(struct sqlite_db *s, const struct unit_line *line, const struct db_stmt *text,
-			     struct db_rows *ret_rows, int64_t *ret_count, struct arena *arena, struct hx_error *err)
+/* Runs one line and says how many rows it met. */
+static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, struct db_rows *ret_rows,
+			     int64_t *ret_count, struct arena *arena, struct hx_error *err)
 {
 	sqlite3_stmt *stmt = NULL;
 	size_t room = 0;
 	int64_t unread = 0;
-	enum hx_code code = prepared(s, text, &stmt, err);
+	enum hx_code code = prepared(s, line->stmt, &stmt, err);
 	int rc = SQLITE_OK;
 
 	if (code)
 		return code;
 	*ret_rows = (struct db_rows){.columns = strlen(line->stmt->out)};
-	for (int i = 0; i < params_used(line, text, stmt) && rc == SQLITE_OK; i++)
+	for (int i = 0; i < params_used(line, stmt) && rc == SQLITE_OK; i++)
 		rc = bind(stmt, i + 1, &line->params[i]);
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
 		rc = sqlite3_step(stmt);
@@ -186,20 +186,56 @@ static enum hx_code run_text(struct sqlite_db *s, const struct unit_line *line, 
 		}
 	}
 	if (!code && rc != SQLITE_DONE)
-		code = sqlite_failed(s, rc, text->name, err);
+		code = sqlite_failed(s, rc, line->stmt->name, err);
 	*ret_count = sqlite3_column_count(stmt) ? (int64_t)ret_rows->n + unread : sqlite3_changes64(s->handle);
 	sqlite3_reset(stmt);
 	return code;
 }
 
-static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, struct db_rows *ret_rows,
-			     int64_t *ret_count, struct arena *arena, struct hx_error *err)
+/* What RETURNING would have told. */
+static bool tell_linked(const struct sqlite_db *s, const struct db_stmt *stmt, struct db_rows *ret_rows,
+			struct arena *arena)
 {
-	enum hx_code code = run_text(s, line, line->stmt, ret_rows, ret_count, arena, err);
+	const struct db_value values[] = {db_int(s->linked.version), db_int(s->linked.fence), db_int(s->linked.effort)};
+	const size_t columns = strlen(stmt->out);
+	struct db_value *cells = columns ? arena_alloc(arena, columns * sizeof *cells) : NULL;
 
-	if (!code && line->stmt->told_by && *ret_count > 0)
-		code = run_text(s, line, line->stmt->told_by, ret_rows, ret_count, arena, err);
-	return code;
+	ASSERT(columns <= sizeof values / sizeof *values);
+	if (!cells)
+		return columns == 0;
+	memcpy(cells, values, columns * sizeof *cells);
+	*ret_rows = (struct db_rows){.n = 1, .columns = columns, .cells = cells};
+	return true;
+}
+
+/* The row of history of the change that has just been made by `changed`. */
+static enum hx_code add_link(struct sqlite_db *s, const struct unit_line *changed, struct arena *arena,
+			     struct hx_error *err)
+{
+	struct unit_line line = {.stmt = changed->stmt->links, .params_n = STMT_LINK_FIRST};
+	struct db_rows rows;
+	int64_t count;
+
+	memcpy(line.params, changed->params, STMT_LINK_FIRST * sizeof *line.params);
+	line.params[line.params_n++] = db_int(s->linked.seq);
+	line.params[line.params_n++] = db_int(s->linked.version);
+	line.params[line.params_n++] = db_int(s->linked.fence);
+	line.params[line.params_n++] = db_blob(slice_of(s->linked.hash, sizeof s->linked.hash));
+	return run_line(s, &line, &rows, &count, arena, err);
+}
+
+/* A line that links has changed its row. *i goes on to what it carries, which is then done, too. */
+static enum hx_code after_change(struct sqlite_db *s, const struct unit *unit, unsigned *i, struct db_rows *ret_rows,
+				 struct arena *arena, struct hx_error *err)
+{
+	const struct unit_line *line = &unit->lines[*i];
+
+	if (!tell_linked(s, line->stmt, ret_rows, arena))
+		return error_set(err, HX_TOO_LARGE, "%s: no memory for its row", line->stmt->name);
+	if (!unit_carries(unit, *i))
+		return HX_OK;
+	++*i;
+	return add_link(s, line, arena, err);
 }
 
 static enum hx_code run_lines(struct sqlite_db *s, const struct unit *unit, struct unit_result *result,
@@ -222,6 +258,10 @@ static enum hx_code run_lines(struct sqlite_db *s, const struct unit *unit, stru
 			result->line = (int)i;
 			return HX_OK; /* mutant: lost-not-skipped */
 		}
+		if (line->stmt->links && count > 0)
+			code = after_change(s, unit, &i, &result->rows[i], arena, err);
+		if (code)
+			return code;
 	}
 	return HX_OK;
 }
@@ -310,7 +350,7 @@ static enum hx_code write_tallies(struct sqlite_db *s, struct tallies *t, struct
 		int64_t count;
 
 		line.params[line.params_n - 1].i = t->list[i].sum;
-		code = run_text(s, &line, line.stmt, &rows, &count, arena, err);
+		code = run_line(s, &line, &rows, &count, arena, err);
 	}
 	t->n = 0;
 	return code;

@@ -21,7 +21,7 @@
  * A statement whose set form also does the work of the line after it names that line's statement in `carries`
  * (PostgreSQL: WITH won AS (UPDATE …), told AS (INSERT … FROM won) SELECT …): one execution and one trip less. In a
  * plain unit that has this line, such a statement always runs in its set form, and the line is passed over; in all
- * other units it runs in its row form.
+ * other units it runs in its row form. On SQLite see `links`.
  *
  * A few statements need different words in the two stores: `pg_sql` then has those of PostgreSQL, and `sql` is SQLite's
  * alone; either need not use all parameters. An empty text means that there is nothing to do in that store (the other lines of the unit have done it): a
@@ -41,6 +41,8 @@
 
 #define STMT_PARAMS_MAX 16
 #define STMT_COLUMNS_MAX 56
+#define STMT_LINK_ARGS 11 /* of SQLite's alone: the ten of db/link.h, and the row's effort */
+#define STMT_LINK_FIRST 7
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
 
@@ -93,9 +95,11 @@ struct db_stmt {
 	const char *pg_sql;            /* NULL: the same as sql */
 	const char *set_sql;           /* NULL: derived where the text has {from} or {join} */
 	const struct db_stmt *carries; /* NULL, or the next line's statement: its work is part of the set form */
-	/* NULL, or on SQLite what RETURNING would tell, and maybe more: a SELECT by the same parameters, asked after a row was
-	 * changed. RETURNING makes a table there, for one row: that takes longer than the UPDATE. */
-	const struct db_stmt *told_by;
+	/* NULL, or it changes one row at most, calls hx_link() for that in its form with STMT_LINK_ARGS, and returns the row's version,
+	 * fence and maybe effort. SQLite then does not ask it: RETURNING makes a table there, for one row, which takes longer than the
+	 * UPDATE. hx_link() has been told all of it. And what it `carries` is this there: a text by the first STMT_LINK_FIRST
+	 * parameters of the change, then seq, version, fence and hash of its row of history. */
+	const struct db_stmt *links;
 	bool counted; /* out is "", and yet the rows of each unit are counted in set form: what is derived then
 				returns the ordinals, and set_sql must. SQLite and row forms have their count for
 				nothing, where RETURNING would cost as much as half an UPDATE */

@@ -152,6 +152,13 @@ bool unit_only_reads(const struct unit *unit)
 	return true;
 }
 
+bool unit_carries(const struct unit *unit, unsigned line)
+{
+	const struct db_stmt *carried = unit->lines[line].stmt->carries;
+
+	return carried && line + 1 < unit->lines_n && carried == unit->lines[line + 1].stmt;
+}
+
 bool unit_touches_same(const struct unit *a, const struct unit *b)
 {
 	for (unsigned i = 0; i < a->subjects_n; i++)

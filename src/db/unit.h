@@ -136,6 +136,8 @@ bool unit_is_plain(const struct unit *unit);
 bool unit_is_serial(const struct unit *unit);
 /* Of the row form of SQLite. */
 bool unit_only_reads(const struct unit *unit);
+/* Is the line after this one what its statement carries? */
+bool unit_carries(const struct unit *unit, unsigned line);
 bool unit_touches_same(const struct unit *a, const struct unit *b);
 
 static inline const struct db_value *db_cell(const struct db_rows *rows, size_t row, size_t column)

@@ -13,13 +13,19 @@
 		     " WHERE id = ?1"
 const struct db_stmt subject_history = {.name = "subject_history", .sql = AS_IT_IS, .in = "itt", .out = ""};
 /* The same for the first row of a new subject. On PostgreSQL its creation has written that already. */
-DB_STMT(stmt_first, "subject_first", "itt", "", AS_IT_IS, .pg_sql = "");
+static const struct db_stmt subject_first = {
+	.name = "subject_first",
+	.sql = AS_IT_IS,
+	.pg_sql = "",
+	.in = "itt",
+	.out = "",
+};
 
-const struct db_stmt subject_told = {
-	.name = "subject_told",
-	.sql = "SELECT version, fence, effort FROM hx_subject WHERE id = ?7",
-	.in = "ttiiiti",
-	.out = "iii",
+const struct db_stmt subject_link = {
+	.name = "subject_link",
+	.sql = INTO_HISTORY " SELECT ?7, ?8, ?2, ?1, ?9, ?10, ?4, ?6, ?5, ?11",
+	.in = "ttiiitiiiib",
+	.out = "",
 };
 
 /* A line is a guard. */
@@ -120,8 +126,9 @@ DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLE
 	" UNION ALL SELECT id, 2, was, status, version, 1, op, node, at, head FROM held"
 DB_STMT(stmt_insert_held, "subject_insert_held", "ttiiitiii", "",
 	INTO_HELD " SELECT ?7, ?3, ?1, 1 + ?8, ?4, 1, ?5, 2,"
-	" hx_link(" LINK_MADE("?") ", ?7, 2, ?2, ?1, 1 + ?8, 1, ?4, ?5, ?6), ?6, hx_now_ms() + ?9",
-	.pg_sql = MAKE_HELD("?", ""), .set_sql = MAKE_HELD("u.p", " FROM {u}"));
+	" hx_link(" LINK_MADE("?") ", ?7, 2, ?2, ?1, 1 + ?8, 1, ?4, ?5, ?6, 0), ?6, hx_now_ms() + ?9",
+	.pg_sql = MAKE_HELD("?", ""), .set_sql = MAKE_HELD("u.p", " FROM {u}"),
+	.carries = &subject_first, .links = &subject_link);
 DB_STMT(stmt_made_held, "subject_made_held", "ttiiitiii", "",
 	INTO_HISTORY " SELECT ?7, 1, '', ?2, 1, 0, ?4, ?6, ?5, " LINK_MADE("?"), .pg_sql = "");
 
@@ -277,7 +284,7 @@ void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subjec
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node));
-	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(subject), db_str(""), db_str(stamp->node));
+	UNIT_ADD(unit, UNIT_ANY, &subject_first, db_int(subject), db_str(""), db_str(stamp->node));
 }
 
 void subject_insert_held(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t kind,
@@ -291,9 +298,9 @@ void subject_insert_held(struct unit *unit, const struct stamp *stamp, const str
 	assert_change(stamp, move);
 	DEBUG_ASSERT(stride->lease_ms > 0 && !stride->doubt && !stride->child);
 	unit_touch(unit, move->subject);
-	unit_add(unit, UNIT_ANY, &stmt_insert_held, n, params);
 	unit_add(unit, UNIT_ANY, &stmt_made_held, n, params);
-	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(move->subject), db_str(move->from), db_str(stamp->node));
+	unit_add(unit, UNIT_ANY, &stmt_insert_held, n, params);
+	UNIT_ADD(unit, UNIT_ANY, &subject_first, db_int(move->subject), db_str(move->from), db_str(stamp->node));
 }
 
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)

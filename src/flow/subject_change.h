@@ -14,7 +14,8 @@
 #define CHANGE_OF(status, transitions, fence)                                                                          \
 	"UPDATE hx_subject SET " status "version = version + " transitions                                             \
 	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
-	" head = hx_link(head, id, seq + 1, ?2, ?1, version + " transitions ", " fence ", ?4, ?5, ?6)"
+	" head = hx_link(head, id, seq + 1, ?2, ?1, version + " transitions ", " fence                                 \
+	", ?4, ?5, ?6{sqlite}, effort{end})"
 #define CHANGE(fence) CHANGE_BY("1", fence)
 
 #define FREED ", owner = NULL, until = NULL"
@@ -39,18 +40,18 @@
 	INTO_HISTORY " SELECT id, seq, '', status, version, fence, op, node, at, head FROM made"
 /* clang-format on */
 
-/* Both forms of a change of status: the set form writes the history row too, from what the change returns. The columns are the
- * first ones of subject_told. */
+/* Both forms of a change of status: the set form writes the history row too, from what the change returns. The columns are
+ * version, fence, and effort where it stays as it is. */
 #define CHANGE_FORMS(change, columns)                                                                                  \
 	.sql = change " RETURNING {ord}" columns,                                                                      \
 	.set_sql = "WITH won AS (" change " RETURNING {ord}" columns                                                   \
 		   ", id, seq, ?2 AS was, status, op, ?6 AS node, updated_at, head), told AS (" INTO_HISTORY           \
 		   " SELECT id, seq, was, status, version, fence, op, node, updated_at, head FROM won)"                \
 		   " SELECT ord, " columns " FROM won",                                                                \
-	.carries = &subject_history, .told_by = &subject_told
+	.carries = &subject_history, .links = &subject_link
 
-/* What subject_add_history() adds; and what a change returns. */
-extern const struct db_stmt subject_history, subject_told;
+/* What subject_add_history() adds; and what it is on SQLite right after a change. */
+extern const struct db_stmt subject_history, subject_link;
 
 /*
  * A claim of many at once on SQLite, which has no UPDATE … RETURNING into another statement: its ids stand in hx_ids, and three
