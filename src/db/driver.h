@@ -72,7 +72,9 @@ struct db {
 	_Atomic int64_t durable_ns; /* what the last commit has waited for the disk, or would have without `later` */
 	/* From a thread of the store's, when something has become durable. Set before the first `later`; may be NULL. */
 	void (*told)(void *context);
-	void *told_context;
+	/* By execute, now and then between two units; must not use the connection. May be NULL. */
+	void (*between)(void *context);
+	void *told_context; /* of both */
 };
 
 struct db_driver {

@@ -15,7 +15,8 @@
 
 #define SQL_BYTES_MAX 16384
 #define CAREFUL_UNITS 4096
-#define TALLIES_MAX 32 /* different ones; with one more, those that there are so far are written */
+#define UNITS_AT_A_STRETCH 8 /* of some 10 us each */
+#define TALLIES_MAX 32       /* different ones; with one more, those that there are so far are written */
 
 /* ---- statements ---- */
 
@@ -402,6 +403,8 @@ static enum hx_code run_units(struct sqlite_db *s, struct unit *const units[], s
 
 		if (code)
 			return code;
+		if (i % UNITS_AT_A_STRETCH == UNITS_AT_A_STRETCH - 1 && s->db.between)
+			s->db.between(s->db.told_context);
 	}
 	return HX_OK;
 }

@@ -239,7 +239,7 @@ static bool stopped(struct lane *lane)
 	return lane->seats_in == 0 && lane->beats_out == 0;
 }
 
-static void resume_ready(struct lane *lane)
+void lane_resume_ready(struct lane *lane)
 {
 	struct seat *seat;
 
@@ -257,10 +257,11 @@ static void resume_ready(struct lane *lane)
  */
 static void give_way(struct lane *lane)
 {
-	sched_yield();
+	if (!lane->up)
+		sched_yield();
 	(void)inbox_take(&lane->inbox, /* wait_ns= */ 0, &lane->stats, &lane->bag); /* an empty one is fine */
 	open_mailbag(lane, &lane->bag);
-	resume_ready(lane);
+	lane_resume_ready(lane);
 }
 
 static void *lane_run(void *context)
@@ -281,7 +282,7 @@ static void *lane_run(void *context)
 		fire_timers(lane);
 		lane_refuse_late(lane);
 		lane_ask_pending(lane);
-		resume_ready(lane);
+		lane_resume_ready(lane);
 		if (lane->pending.first) {
 			give_way(lane);
 			lane_refuse_late(lane); /* who asks again after its time has passed is not sent */
@@ -290,7 +291,7 @@ static void *lane_run(void *context)
 		}
 		if (lane->limited.first) {
 			lane_land(lane, /* wait= */ true);
-			resume_ready(lane); /* who is answered does not wait for somebody else's statement */
+			lane_resume_ready(lane); /* who is answered does not wait for somebody else's statement */
 			lane_units_let_go(lane);
 			lane_limited_round(lane);
 			tended = false;
@@ -415,6 +416,7 @@ enum hx_code lane_new(const struct lane_options *options, struct lane **ret_lane
 	if (!code) {
 		lane->db->told_context = lane;
 		lane->db->told = lane_told;
+		lane->db->between = lane_between;
 	}
 	if (!code)
 		code = thread_start(&lane->thread, lane_run, lane, "a lane's thread", err);

@@ -306,6 +306,18 @@ void lane_land(struct lane *lane, bool wait)
 	lane->hand = hand;
 }
 
+/* So they are back when this group is through; else the lane would wait for them then. */
+void lane_between(void *context)
+{
+	struct lane *lane = context;
+
+	if (!lane->up)
+		return;
+	lane_land(lane, /* wait= */ false);
+	if (!lane->up)
+		lane_resume_ready(lane);
+}
+
 /* What was before it comes first; then the other one is free for what comes next. */
 static void take_off(struct lane *lane)
 {

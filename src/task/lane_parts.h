@@ -141,6 +141,8 @@ void lane_finish(struct lane *lane, struct seat *seat, enum hx_code code);
 void lane_answer_seat(struct lane *lane, struct seat *seat, struct answer *answer);
 /* A seat comes into the lane. It still has to be given its start. */
 void lane_enter(struct lane *lane, struct seat *seat);
+/* Asks all who are ready. */
+void lane_resume_ready(struct lane *lane);
 /* Does what the seat asks for. `unit`, of the pool: where what it wants to commit stands; taken over. NULL: it is asked once more. */
 void lane_carry_out(struct lane *lane, struct seat *seat, const struct ask *ask, struct unit *unit);
 
@@ -165,6 +167,8 @@ void lane_ask_pending(struct lane *lane);
 void lane_commit_round(struct lane *lane);
 /* Answers the group that is up, if there is one and the disk has it. */
 void lane_land(struct lane *lane, bool wait);
+/* In the middle of a group: the same, and those who were answered go on. */
+void lane_between(void *lane);
 /* A group of the first n in hand, with its deadlines; and after it: `told`, if it was run. */
 struct group *lane_hand_begin(struct lane *lane, size_t n);
 void lane_hand_over(struct lane *lane, bool told);

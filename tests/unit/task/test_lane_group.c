@@ -88,6 +88,40 @@ static void who_loses_to_what_is_not_durable_waits_too(void **state)
 		assert_int_equal(callers[i].code, i < MANY / 2 ? HX_OK : HX_CONCURRENCY_ERROR);
 }
 
+/* ---- in the middle of the second part ---- */
+
+static size_t told_in_the_middle;
+
+/* The disk is through with the first part. */
+static void between(void *context)
+{
+	struct lane *lane = context;
+
+	if (lane->up) {
+		disk_hold(false);
+		assert_true(lane->db->driver->durable(lane->db, lane->up->committed, /* wait= */ true));
+		lane_between(lane);
+		pthread_mutex_lock(&meeting);
+		told_in_the_middle = count_done(callers, MANY);
+		pthread_mutex_unlock(&meeting);
+	}
+}
+
+static void who_is_durable_does_not_wait_for_the_next_group(void **state)
+{
+	(void)state;
+	begin_scene(MANY);
+	party.lane->db->between = between; /* the lane stands still */
+	told_in_the_middle = 0;
+	for (size_t i = 0; i < MANY; i++)
+		come_to_move(i, (int64_t)i + 1);
+	let_lane_go();
+	AWAIT(count_done(callers, MANY) == MANY);
+	assert_int_equal(told_in_the_middle, MANY / 2);
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(callers[i].code, HX_OK);
+}
+
 /* ---- what is refused ---- */
 
 static void build_odd_one(struct unit *unit, const struct probe *p)
@@ -169,6 +203,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(nobody_is_answered_before_the_disk_has_it, let_go),
 		cmocka_unit_test_teardown(who_loses_to_what_is_not_durable_waits_too, let_go),
+		cmocka_unit_test_teardown(who_is_durable_does_not_wait_for_the_next_group, let_go),
 		cmocka_unit_test_teardown(one_that_is_refused_harms_nobody, let_go),
 		cmocka_unit_test_teardown(one_that_fails_alone_waits_too, let_go),
 		cmocka_unit_test_teardown(a_lane_that_stops_lands_what_is_up, let_go),
