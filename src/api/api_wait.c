@@ -82,6 +82,7 @@ void api_wait_start(const struct api_wait *asked)
 	end_wait_init(&w->wait, &waiting, w->subject, w->kind->topic(w->subject), w->wait_ms);
 	w->wait.has_ended = w->kind->has_ended;
 	w->wait.begun = w->begun;
+	w->wait.is_new = w->wrap == API_WAIT_NEW;
 	runs_watch(&w->watch);
 	code = engine_submit(api_of(call)->engine, w->lane ? w->lane : (uint64_t)w->subject, &w->seat);
 	if (code)

@@ -32,7 +32,7 @@ static void end_wait_take_start(struct end_wait *w, const struct answer *answer)
 	if (w->begun)
 		go_sleep(w, answer);
 	else
-		task_go(&w->task, WAIT_READING);
+		task_go(&w->task, w->is_new && w->has_ended ? WAIT_LOOKING : WAIT_READING);
 }
 
 /* The store may come back while there is time. */

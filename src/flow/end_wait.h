@@ -6,7 +6,7 @@
  *                     └ not yet ─▶ SLEEPING ─┬ woken: it has ended ─────────────▶ READING
  *                                            └ END_WAIT_LOOK_MS, the deadline ─▶ LOOKING ─┬ not yet ─▶ SLEEPING
  *                                                                                         └ else ────▶ READING
- *   START of what was created just now, and has only begun ─▶ SLEEPING
+ *   START of what was created just now, and has only begun ─▶ SLEEPING, and of what somebody else may have ended since ─▶ LOOKING
  *   `over`, set by whoever ended it and has shown it, in the same thread ─▶ DONE, with the next answer
  *
  * The unit that ends it wakes it, once durable; a wake between the look and the sleep is kept. Other nodes wake only
@@ -41,8 +41,9 @@ struct end_wait {
 	int64_t wait_ms; /* 0: it is read once */
 	/* By its status alone; NULL: only a read can tell. */
 	bool (*has_ended)(struct slice status);
-	bool begun; /* it was created just now: nothing is to be found out by reading it */
-	bool over;  /* its end has come, and is shown: by what was read, or by whoever ended it */
+	bool begun;  /* it was created just now: nothing is to be found out by reading it */
+	bool is_new; /* it was created just now, and hardly is at its end */
+	bool over;   /* its end has come, and is shown: by what was read, or by whoever ended it */
 	/* private */
 	struct mono_time deadline, look_at;
 };

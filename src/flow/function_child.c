@@ -23,9 +23,6 @@
 	" (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM hx_run x WHERE x.workspace = p.workspace AND x.run_key = " pick("3") ") THEN " pick("3") " END),"  \
 	" p.requester, p.trace, " pick("4") ", CASE WHEN " number("2") " > 0 THEN ?3 END, ?3, " number("7") ", " pick("8") ","  \
 	" p.subject, " pick("5") ", " number("6") ", 'open', p.depth + 1"
-#define SQLITE_PICK(n) "json_extract(value, '$[" n "]')"
-#define PG_PICK(n) "(r->>" n ")"
-#define PG_NUMBER(n) "(r->>" n ")::bigint"
 
 DB_STMT(stmt_runs, "function_kids_runs", "iti", "",
 	INTO_KID KID(SQLITE_PICK, SQLITE_PICK) " FROM json_each(?2), hx_run p WHERE p.subject = ?1",

@@ -12,6 +12,10 @@
 #define ENTRY_PAGED "i, kind, name, n, seq, state, attempt, redo, policy, detail, output, error, awaits, wake_at, child, started_at, completed_at"
 #define ENTRY_OUT_N (sizeof ENTRY_OUT - 1)
 #define ENTRY_SIZE "length(e.detail) + length(e.name) + coalesce(length(e.output), 0) + coalesce(length(e.error), 0)"
+/* Of rows that come as JSON: of json_each() on SQLite, where numbers are what they are, and of PostgreSQL's as t(r). */
+#define SQLITE_PICK(n) "json_extract(value, '$[" n "]')"
+#define PG_PICK(n) "(r->>" n ")"
+#define PG_NUMBER(n) "(r->>" n ")::bigint"
 /* clang-format on */
 
 #define FUNCTION_ENTRIES_WORDS "a journal has at most 20000 entries"

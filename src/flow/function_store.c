@@ -107,9 +107,6 @@ DB_STMT(stmt_write, "function_write", "iiiiiittiiitiiti", "",
 	" SELECT " run ", " number("0") ", " pick("1") ", " pick("2") ", " pick("3") ", " number("4") ", " pick("5") ", " number("6") ", " pick("7")      \
 	", " number("8") ", " number("9") ", " number("10") ", " pick("11") ", " pick("12") ", " pick("13") ", " pick("14") ", " pick("15")          \
 	", " number("16") ", " number("17") ", " number("18") ", " number("19")
-#define SQLITE_PICK(n) "json_extract(value, '$[" n "]')"
-#define PG_PICK(n) "(r->>" n ")"
-#define PG_NUMBER(n) "(r->>" n ")::bigint"
 #define INTO_ENTRY                                                                                                     \
 	"INSERT INTO hx_entry (run, i, kind, about, name, n, label, seq, state, ended, attempt, redo, policy, detail, output, error,"  \
 	" awaits, wake_at, child, started_at, completed_at)"
