@@ -187,6 +187,7 @@ struct group *lane_hand_begin(struct lane *lane, size_t n)
 
 	hand->n = n;
 	hand->sent = clock_mono(lane->options.clock);
+	lane->between_ns = 0;
 	group_init(group, hand->units, hand->results, n);
 	group->by = group_deadline(lane, n);
 	if (lane->db->driver->one_writer && lane->options.store_timeout_ms)
@@ -205,7 +206,7 @@ static bool group_only_reads(const struct lane *lane, size_t n)
 static void note_pace(struct lane *lane, size_t n)
 {
 	int64_t disk_ns = atomic_load(&lane->db->durable_ns),
-		took_ns = clock_mono(lane->options.clock).ns - lane->hand->sent.ns;
+		took_ns = clock_mono(lane->options.clock).ns - lane->hand->sent.ns - lane->between_ns;
 
 	if (lane->hand->group.phase != GROUP_WRITTEN) /* it has waited for the disk */
 		took_ns -= disk_ns;
@@ -294,15 +295,21 @@ void lane_hand_over(struct lane *lane, bool told)
 void lane_land(struct lane *lane, bool wait)
 {
 	struct flight *hand = lane->hand, *up = lane->up;
+	uint64_t failed_before;
 	bool may = up != NULL;
 
 	may = may && lane->db->driver->durable(lane->db, up->committed, wait); /* mutant: landed-too-soon */
 	if (!may)
 		return;
+	lane_tell_peers(lane); /* there is room for the wakes of one group */
 	lane->up = NULL;
 	lane->hand = up;
 	group_land(&up->group, lane->db, &lane->sink, &lane->stats.group);
+	/* What has failed meanwhile is of the group in hand. */
+	failed_before = lane->failed_before;
+	lane->failed_before = lane->stats.group.failed;
 	lane_hand_over(lane, /* told= */ true);
+	lane->failed_before = failed_before;
 	lane->hand = hand;
 }
 
@@ -310,12 +317,15 @@ void lane_land(struct lane *lane, bool wait)
 void lane_between(void *context)
 {
 	struct lane *lane = context;
+	struct mono_time began;
 
-	if (!lane->up)
+	if (!lane->up || !lane->db->driver->durable(lane->db, lane->up->committed, /* wait= */ false))
 		return;
+	began = clock_mono(lane->options.clock);
 	lane_land(lane, /* wait= */ false);
-	if (!lane->up)
-		lane_resume_ready(lane);
+	lane_ask_pending(lane); /* first who has waited longer for the units that are free now */
+	lane_resume_ready(lane);
+	lane->between_ns += clock_mono(lane->options.clock).ns - began.ns;
 }
 
 /* What was before it comes first; then the other one is free for what comes next. */

@@ -68,6 +68,7 @@ struct lane {
 	size_t spare_n;
 	struct flight flights[2], *hand, *up; /* lane_group.c; up NULL: none */
 	int64_t unit_ns, durable_ns;          /* lately: a unit of a group takes, and then the disk */
+	int64_t between_ns;                   /* of the group in hand: spent on the one that was up */
 	uint64_t failed_before;               /* of stats.group, up to the group before */
 	struct group_sink sink;
 	int64_t woken[GROUP_UNITS_MAX * UNIT_WAKES_MAX]; /* by this round, for the peers */

@@ -136,7 +136,8 @@ def a_function(page, scene):
 	leases = page.until("(r => r?.innerText.includes('taken') && [r.innerText, ...[...r.querySelectorAll('.taken')].map(e => e.title)])(document.querySelector('.leases'))", "who had its turns")
 	assert "taken 2 times, by 2" in leases[0] and leases[0].endswith("fence 2, w"), leases
 	assert leases[1].startswith(f"fence 1: taken by {other} through ") and leases[2].startswith("fence 2: taken by w through "), leases
-	assert page.js("[...document.querySelectorAll('.history [data-name=node]')].map(e => (/ for (.*)/.exec(e.textContent) || [])[1])") == [None, other, None, "w", None], "as its history has it"
+	names = "JSON.stringify([...document.querySelectorAll('.history [data-name=node]')].map(e => (/ for (.*)/.exec(e.textContent) || [])[1] ?? ''))"
+	page.until(f"{names} == {json.dumps(json.dumps(['', other, '', 'w', ''], separators=(',', ':')))}", "as its history has it")
 	assert page.js("[...document.querySelectorAll('.step-name')].find(e => e.textContent.startsWith('rest')).textContent") == "rest sleep"
 	page.until("[...document.querySelectorAll('main table td:nth-child(2)')].map(e => e.textContent).filter(t => /^box/.test(t)).join() == 'box 0,box 1,box 2'", "its children, as they were begun")
 	assert page.js("[...document.querySelectorAll('.facts dt')].some(e => e.textContent == 'function')") and not page.js("/definition 0/.test(document.body.innerText)")

@@ -43,13 +43,18 @@ static bool is_awaited(const struct end_wait *wait)
 	return !((const struct waiting *)wait)->gone;
 }
 
-static void begin(struct hand *h, struct waiting *w, int64_t wait_ms, bool begun)
+static void set_up(struct waiting *w, int64_t wait_ms)
 {
 	static const struct end_wait_kind kind = {read_it, show, forget, is_awaited};
 
 	*w = (struct waiting){.shown = 0};
 	end_wait_init(&w->wait, &kind, SUBJECT, TOPIC, wait_ms);
 	w->wait.has_ended = has_ended;
+}
+
+static void begin(struct hand *h, struct waiting *w, int64_t wait_ms, bool begun)
+{
+	set_up(w, wait_ms);
 	w->wait.begun = begun;
 	hand_init(h, &w->wait.task);
 	assert_int_equal(w->wait.task.topic, TOPIC);
@@ -59,6 +64,37 @@ static void begin(struct hand *h, struct waiting *w, int64_t wait_ms, bool begun
 static bool reads(const struct hand *h)
 {
 	return strcmp(h->unit.lines[0].stmt->name, "subject_read") != 0;
+}
+
+/* Made just now, and somebody else is at it: a look is enough. */
+static void begin_new(struct hand *h, struct waiting *w)
+{
+	set_up(w, 5000);
+	w->wait.is_new = true;
+	hand_init(h, &w->wait.task);
+	assert_int_equal(hand_start(h), ASK_COMMIT);
+	assert_false(reads(h));
+}
+
+static void one_that_is_new_is_looked_at(void **state)
+{
+	struct waiting w;
+	struct hand h;
+
+	(void)state;
+	begin_new(&h, &w);
+	assert_int_equal(hand_subject(&h, "busy", 1, 0), ASK_SLEEP);
+	assert_int_equal(w.shown, 0);
+	begin_new(&h, &w); /* it has ended meanwhile */
+	assert_int_equal(hand_subject(&h, "done", 2, 0), ASK_COMMIT);
+	assert_true(reads(&h));
+	assert_int_equal(hand_subject(&h, "done", 2, 0), ASK_DONE);
+	assert_int_equal(w.shown, 1);
+	begin_new(&h, &w); /* and is gone */
+	assert_int_equal(hand_no_rows(&h, 6), ASK_COMMIT);
+	assert_true(reads(&h));
+	assert_int_equal(hand_no_rows(&h, 5), ASK_DONE);
+	assert_int_equal(h.ask.code, HX_NOT_FOUND);
 }
 
 static void ended_already(void **state)
@@ -180,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ended_already),
+		cmocka_unit_test(one_that_is_new_is_looked_at),
 		cmocka_unit_test(woken_by_its_end),
 		cmocka_unit_test(now_and_then_it_looks_at_the_status_alone),
 		cmocka_unit_test(too_late_it_is_told_as_it_is),

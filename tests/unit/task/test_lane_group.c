@@ -166,6 +166,23 @@ static void one_that_is_refused_harms_nobody(void **state)
 			assert_int_equal(version_of((int64_t)i + 1), 2);
 }
 
+/* It is the first of the second part, and the first part mostly is answered after it has failed, and before that part's end. */
+static void one_that_is_refused_is_told_of(void **state)
+{
+	(void)state;
+	begin_scene(MANY);
+	disk_hold(false);
+	for (size_t i = 0; i < MANY; i++)
+		if (i == MANY / 2)
+			come_to_fail(i, 1);
+		else
+			come_to_move(i, (int64_t)i + 1);
+	let_lane_go();
+	AWAIT(count_done(callers, MANY) == MANY);
+	assert_int_equal(callers[MANY / 2].probe.verdict, UNIT_FAILED);
+	assert_true(party.lane->trouble.unit_not_before.ns > 0);
+}
+
 /* 512 are in the first group, and one after it fails of what one of them has written. */
 static void one_that_fails_alone_waits_too(void **state)
 {
@@ -205,6 +222,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(who_loses_to_what_is_not_durable_waits_too, let_go),
 		cmocka_unit_test_teardown(who_is_durable_does_not_wait_for_the_next_group, let_go),
 		cmocka_unit_test_teardown(one_that_is_refused_harms_nobody, let_go),
+		cmocka_unit_test_teardown(one_that_is_refused_is_told_of, let_go),
 		cmocka_unit_test_teardown(one_that_fails_alone_waits_too, let_go),
 		cmocka_unit_test_teardown(a_lane_that_stops_lands_what_is_up, let_go),
 	};
