@@ -3,27 +3,25 @@
 
 #include <stdlib.h>
 
+/* The pool whose thread this is. */
+static _Thread_local const struct pool *own;
+/* It takes the next job itself: one that ends makes room for another, and whoever was woken for that would find nothing left. */
+static _Thread_local bool comes_back;
+
 /* NULL: the pool is ending. */
 static struct job *take_job(struct pool *pool)
 {
 	struct job *job;
-	bool more;
 
-	monitor_lock(&pool->monitor);
-	pool->idle++;
+	LOCKED(&pool->monitor.mutex);
 	while (!pool->first && !pool->ending)
 		monitor_wait(&pool->monitor);
-	pool->idle--;
 	job = pool->first;
 	if (job) {
 		pool->first = job->next;
 		if (!pool->first)
 			pool->last = &pool->first;
 	}
-	more = pool->first && pool->idle;
-	monitor_unlock(&pool->monitor);
-	if (more)
-		monitor_wake_one(&pool->monitor);
 	return job;
 }
 
@@ -32,8 +30,11 @@ static void *pool_run(void *context)
 	struct pool *pool = context;
 	struct job *job;
 
-	while ((job = take_job(pool)))
+	own = pool;
+	while ((job = take_job(pool))) {
+		comes_back = true;
 		pool->run(pool->kind, job);
+	}
 	return NULL;
 }
 
@@ -54,20 +55,28 @@ enum hx_code pool_init(struct pool *pool, size_t threads, void (*run_job)(struct
 
 void pool_put(struct pool *pool, struct job *job)
 {
-	LOCKED(&pool->monitor.mutex);
+	monitor_lock(&pool->monitor);
 	job->next = NULL;
 	*pool->last = job;
 	pool->last = &job->next;
+	pool->owed += own != pool;
+	monitor_unlock(&pool->monitor);
+	if (own != pool)
+		return;
+	if (!comes_back)
+		monitor_wake_one(&pool->monitor);
+	comes_back = false;
 }
 
 void pool_flush(struct pool *pool)
 {
-	bool more;
+	size_t owed;
 
 	monitor_lock(&pool->monitor);
-	more = pool->first && pool->idle;
+	owed = pool->owed;
+	pool->owed = 0;
 	monitor_unlock(&pool->monitor);
-	if (more)
+	for (size_t i = 0; i < owed; i++)
 		monitor_wake_one(&pool->monitor);
 }
 

@@ -12,7 +12,7 @@
 struct pool {
 	struct monitor monitor;
 	struct job *first, **last;
-	size_t idle; /* threads that wait, or were woken and are not there yet */
+	size_t owed; /* jobs that were put in, and nobody was woken for them yet */
 	bool ending;
 	void (*run)(struct kind *kind, struct job *job);
 	struct kind *kind;
@@ -23,9 +23,8 @@ struct pool {
 /* run(kind, job) is called on the pool's threads and ends with port_job_done(). */
 enum hx_code pool_init(struct pool *pool, size_t threads, void (*run)(struct kind *kind, struct job *job),
 		       struct kind *kind, struct hx_error *err) HX_MUST_CHECK;
-/* Whoever puts it in flushes afterwards, or is a thread of the pool, which looks again when its own job has ended. */
+/* Whoever puts it in, and is no thread of the pool, flushes afterwards: once for many, as a thread that wakes takes the processor. */
 void pool_put(struct pool *pool, struct job *job);
-/* Wakes one thread, and each that takes a job the next one: to wake is dear, and the lane has better to do. */
 void pool_flush(struct pool *pool);
 /* Waits for the jobs under way. Safe after a failed pool_init(), and on a zeroed struct. */
 void pool_release(struct pool *pool);
