@@ -13,14 +13,9 @@
 		     " WHERE id = ?1"
 const struct db_stmt subject_history = {.name = "subject_history", .sql = AS_IT_IS, .in = "itt", .out = ""};
 /* The same for the first row of a new subject. On PostgreSQL its creation has written that already. */
-static const struct db_stmt subject_first = {
-	.name = "subject_first",
-	.sql = AS_IT_IS,
-	.pg_sql = "",
-	.in = "itt",
-	.out = "",
-};
+DB_STMT(stmt_first, "subject_first", "itt", "", AS_IT_IS, .pg_sql = "");
 
+/* The same on SQLite right after a change, of what hx_link() was told: see `links` in db/stmt.h. */
 const struct db_stmt subject_link = {
 	.name = "subject_link",
 	.sql = INTO_HISTORY " SELECT ?7, ?8, ?2, ?1, ?9, ?10, ?4, ?6, ?5, ?11",
@@ -128,7 +123,7 @@ DB_STMT(stmt_insert_held, "subject_insert_held", "ttiiitiii", "",
 	INTO_HELD " SELECT ?7, ?3, ?1, 1 + ?8, ?4, 1, ?5, 2,"
 	" hx_link(" LINK_MADE("?") ", ?7, 2, ?2, ?1, 1 + ?8, 1, ?4, ?5, ?6, 0), ?6, hx_now_ms() + ?9",
 	.pg_sql = MAKE_HELD("?", ""), .set_sql = MAKE_HELD("u.p", " FROM {u}"),
-	.carries = &subject_first, .links = &subject_link);
+	.carries = &stmt_first, .links = &subject_link);
 DB_STMT(stmt_made_held, "subject_made_held", "ttiiitiii", "",
 	INTO_HISTORY " SELECT ?7, 1, '', ?2, 1, 0, ?4, ?6, ?5, " LINK_MADE("?"), .pg_sql = "");
 
@@ -284,7 +279,7 @@ void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subjec
 	unit_touch(unit, subject);
 	UNIT_ADD(unit, UNIT_ANY, &stmt_insert, db_int(subject), db_int(kind), db_str(status), db_int(stamp->op),
 		 db_int(stamp->at.ms), db_str(stamp->node));
-	UNIT_ADD(unit, UNIT_ANY, &subject_first, db_int(subject), db_str(""), db_str(stamp->node));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(subject), db_str(""), db_str(stamp->node));
 }
 
 void subject_insert_held(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t kind,
@@ -300,7 +295,7 @@ void subject_insert_held(struct unit *unit, const struct stamp *stamp, const str
 	unit_touch(unit, move->subject);
 	unit_add(unit, UNIT_ANY, &stmt_made_held, n, params);
 	unit_add(unit, UNIT_ANY, &stmt_insert_held, n, params);
-	UNIT_ADD(unit, UNIT_ANY, &subject_first, db_int(move->subject), db_str(move->from), db_str(stamp->node));
+	UNIT_ADD(unit, UNIT_ANY, &stmt_first, db_int(move->subject), db_str(move->from), db_str(stamp->node));
 }
 
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version)

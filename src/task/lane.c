@@ -253,7 +253,8 @@ void lane_resume_ready(struct lane *lane)
 /*
  * Whoever has just been answered often comes back at once. Giving way before a group begins lets such callers in, so
  * that all travel together; otherwise they form two groups of half the size that take turns for ever. There is no
- * timer in this: whoever is not there when the lane runs again is not waited for.
+ * timer in this: whoever is not there when the lane runs again is not waited for. While a group is up, half of the callers
+ * wait for that one anyway, and the processor is better used.
  */
 static void give_way(struct lane *lane)
 {
