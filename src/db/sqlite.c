@@ -100,7 +100,7 @@ static struct slice sqlite_text_of(sqlite3_value *value)
 	return slice_of(text, (size_t)sqlite3_value_bytes(value));
 }
 
-static void sql_link(sqlite3_context *context, int n, sqlite3_value **args)
+static void sql_link(sqlite3_context *context, int n UNUSED, sqlite3_value **args)
 {
 	struct sqlite_db *s = sqlite3_user_data(context);
 	struct slice before = slice_of(sqlite3_value_blob(args[0]), (size_t)sqlite3_value_bytes(args[0]));
@@ -118,13 +118,10 @@ static void sql_link(sqlite3_context *context, int n, sqlite3_value **args)
 	uint8_t hash[SHA256_BYTES];
 
 	history_link(&row, before, hash);
-	if (n == STMT_LINK_ARGS) {
-		s->linked.seq = row.seq;
-		s->linked.version = row.version;
-		s->linked.fence = row.fence;
-		s->linked.effort = sqlite3_value_int64(args[STMT_LINK_ARGS - 1]);
-		memcpy(s->linked.hash, hash, sizeof hash);
-	}
+	s->linked.seq = row.seq;
+	s->linked.version = row.version;
+	s->linked.fence = row.fence;
+	memcpy(s->linked.hash, hash, sizeof hash);
 	sqlite3_result_blob(context, hash, sizeof hash, SQLITE_TRANSIENT);
 }
 
@@ -192,9 +189,7 @@ static enum hx_code set_up(struct sqlite_db *s, bool in_memory, struct hx_error 
 	/* "Deterministic" is within one execution of a statement: all of it then sees one moment, and asks for it once. */
 	rc = sqlite3_create_function(s->handle, "hx_now_ms", 0, pure, s, sql_now_ms, NULL, NULL);
 	if (!rc)
-		rc = sqlite3_create_function(s->handle, "hx_link", STMT_LINK_ARGS - 1, pure, s, sql_link, NULL, NULL);
-	if (!rc)
-		rc = sqlite3_create_function(s->handle, "hx_link", STMT_LINK_ARGS, pure, s, sql_link, NULL, NULL);
+		rc = sqlite3_create_function(s->handle, "hx_link", 10, pure, s, sql_link, NULL, NULL);
 	if (!rc)
 		rc = sqlite3_exec(s->handle, pragmas, NULL, NULL, NULL);
 	if (!rc)

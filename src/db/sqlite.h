@@ -36,9 +36,9 @@ struct sqlite_db {
 	struct mono_time busy_since; /* of the wait for the lock that is under way */
 	unsigned careful_n;          /* units that have savepoints yet, for one has lost late */
 	struct {
-		int64_t seq, version, fence, effort;
+		int64_t seq, version, fence;
 		uint8_t hash[SHA256_BYTES];
-	} linked; /* what hx_link() was called for last by a statement that `links` */
+	} linked; /* what hx_link() was called for last */
 	sqlite3_stmt *begin, *read, *commit, *rollback, *savepoint, *undo, *keep;
 	size_t slots_used;
 	struct {

@@ -197,7 +197,7 @@ static enum hx_code run_line(struct sqlite_db *s, const struct unit_line *line, 
 static bool tell_linked(const struct sqlite_db *s, const struct db_stmt *stmt, struct db_rows *ret_rows,
 			struct arena *arena)
 {
-	const struct db_value values[] = {db_int(s->linked.version), db_int(s->linked.fence), db_int(s->linked.effort)};
+	const struct db_value values[] = {db_int(s->linked.version), db_int(s->linked.fence)};
 	const size_t columns = strlen(stmt->out);
 	struct db_value *cells = columns ? arena_alloc(arena, columns * sizeof *cells) : NULL;
 

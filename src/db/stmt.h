@@ -41,7 +41,6 @@
 
 #define STMT_PARAMS_MAX 16
 #define STMT_COLUMNS_MAX 56
-#define STMT_LINK_ARGS 11 /* of SQLite's alone: the ten of db/link.h, and the row's effort */
 #define STMT_LINK_FIRST 7
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
@@ -95,10 +94,10 @@ struct db_stmt {
 	const char *pg_sql;            /* NULL: the same as sql */
 	const char *set_sql;           /* NULL: derived where the text has {from} or {join} */
 	const struct db_stmt *carries; /* NULL, or the next line's statement: its work is part of the set form */
-	/* NULL, or it changes one row at most, calls hx_link() for that in its form with STMT_LINK_ARGS, and returns the row's version,
-	 * fence and maybe effort. SQLite then does not ask it: RETURNING makes a table there, for one row, which takes longer than the
-	 * UPDATE. hx_link() has been told all of it. And what it `carries` is this there: a text by the first STMT_LINK_FIRST
-	 * parameters of the change, then seq, version, fence and hash of its row of history. */
+	/* NULL, or it changes one row at most, calls hx_link() for that, last for its own head, and returns the row's version and fence.
+	 * SQLite then does not ask it: RETURNING makes a table there, for one row, which takes longer than the UPDATE. hx_link() has
+	 * been told all of it. And what it `carries` is this there: a text by the first STMT_LINK_FIRST parameters of the change, then
+	 * seq, version, fence and hash of its row of history. */
 	const struct db_stmt *links;
 	bool counted; /* out is "", and yet the rows of each unit are counted in set form: what is derived then
 				returns the ordinals, and set_sql must. SQLite and row forms have their count for

@@ -44,7 +44,7 @@ DB_STMT(stmt_list_these, "entity_list_these", "tt", ENTITY_LIST_OUT,
 	ENTITY_SELECT " WHERE e.subject IN (SELECT CAST(value AS bigint) FROM {list2}) AND e.workspace = ?1");
 
 /* As subject_claim(), for a call. */
-DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiiti", "iii",
+DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiiti", "ii",
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
 		     "{from} WHERE id = ?7"
@@ -52,7 +52,7 @@ DB_STMT(stmt_claim, "subject_claim_for_call", "ttiiitiiiti", "iii",
 		     " AND version = ?3" /* mutant: entity-claim-version */
 		     ENTITY_SAME_EFFORT /* mutant: entity-claim-effort -> " AND ?9 >= 0" */
 		     ENTITY_NO_OTHER_CALL, /* mutant: claim-over-call -> " AND ?10 <> '' AND ?11 >= 0", */
-		     "version, fence, effort"));
+		     "version, fence"));
 
 DB_STMT(stmt_change, "entity_change", "ttiiiti", "ii",
 	CHANGE_FORMS(CHANGE("fence")

@@ -37,13 +37,13 @@ DB_STMT(stmt_transition, "subject_transition", "ttiiiti", "ii",
 		     " AND owner IS NULL", /* mutant: transition-owner -> , */
 		     "version, fence"));
 
-DB_STMT(stmt_claim, "subject_claim", "ttiiitii", "iii",
+DB_STMT(stmt_claim, "subject_claim", "ttiiitii", "ii",
 	CHANGE_FORMS(CHANGE("fence + 1")
 		     ", owner = ?6, fence = fence + 1, until = hx_now_ms() + ?8"
 		     "{from} WHERE id = ?7"
 		     " AND status = ?2" /* mutant: claim-status */
 		     " AND version = ?3", /* mutant: claim-version -> , */
-		     "version, fence, effort"));
+		     "version, fence"));
 
 DB_STMT(stmt_finish, "subject_finish", "ttiiiti", "ii",
 	.fenced = true,
@@ -121,7 +121,7 @@ DB_STMT(stmt_seize_child, "subject_seize_child", "ttiiitiiiii", "ii", SEIZE(UNLE
 	" UNION ALL SELECT id, 2, was, status, version, 1, op, node, at, head FROM held"
 DB_STMT(stmt_insert_held, "subject_insert_held", "ttiiitiii", "",
 	INTO_HELD " SELECT ?7, ?3, ?1, 1 + ?8, ?4, 1, ?5, 2,"
-	" hx_link(" LINK_MADE("?") ", ?7, 2, ?2, ?1, 1 + ?8, 1, ?4, ?5, ?6, 0), ?6, hx_now_ms() + ?9",
+	" hx_link(" LINK_MADE("?") ", ?7, 2, ?2, ?1, 1 + ?8, 1, ?4, ?5, ?6), ?6, hx_now_ms() + ?9",
 	.pg_sql = MAKE_HELD("?", ""), .set_sql = MAKE_HELD("u.p", " FROM {u}"),
 	.carries = &stmt_first, .links = &subject_link);
 DB_STMT(stmt_made_held, "subject_made_held", "ttiiitiii", "",

@@ -99,7 +99,7 @@ struct move {
 void subject_insert(struct unit *unit, const struct stamp *stamp, int64_t subject, int64_t kind, const char *status);
 /* Not out of a claim: only its holder or the janitor end one. Row of line 0: version reached, fence. */
 void subject_transition(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version);
-/* Row of line 0: version reached, fence, effort. The claim lasts lease_ms from the moment of the write. */
+/* Row of line 0: version reached, fence. The claim lasts lease_ms from the moment of the write. */
 void subject_claim(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t version,
 		   int64_t lease_ms);
 void subject_finish(struct unit *unit, const struct stamp *stamp, const struct move *move, int64_t fence);

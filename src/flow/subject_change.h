@@ -14,8 +14,7 @@
 #define CHANGE_OF(status, transitions, fence)                                                                          \
 	"UPDATE hx_subject SET " status "version = version + " transitions                                             \
 	", op = ?4, updated_at = ?5, seq = seq + 1,"                                                                   \
-	" head = hx_link(head, id, seq + 1, ?2, ?1, version + " transitions ", " fence                                 \
-	", ?4, ?5, ?6{sqlite}, effort{end})"
+	" head = hx_link(head, id, seq + 1, ?2, ?1, version + " transitions ", " fence ", ?4, ?5, ?6)"
 #define CHANGE(fence) CHANGE_BY("1", fence)
 
 #define FREED ", owner = NULL, until = NULL"
@@ -41,7 +40,7 @@
 /* clang-format on */
 
 /* Both forms of a change of status: the set form writes the history row too, from what the change returns. The columns are
- * version, fence, and effort where it stays as it is. */
+ * version and fence. */
 #define CHANGE_FORMS(change, columns)                                                                                  \
 	.sql = change " RETURNING {ord}" columns,                                                                      \
 	.set_sql = "WITH won AS (" change " RETURNING {ord}" columns                                                   \
